@@ -1,0 +1,14 @@
+/** Ids that must never be mixed up; the brand exists for the compiler only. */
+export type Brand<T, Name extends string> = T & { readonly __brand: Name };
+
+/** One attempt at one task, unique over all runs of a project. */
+export type TrialId = Brand<string, 'TrialId'>;
+
+/** Content address of a stored blob: `sha256:<64 hex>`. */
+export type BlobRef = Brand<string, 'BlobRef'>;
+
+/** Weights that can be sampled from: `tinker://<run>/sampler_weights/<name>`. */
+export type SamplerPath = Brand<string, 'SamplerPath'>;
+
+/** Training state that can be restored: `tinker://<run>/weights/<name>`. */
+export type StatePath = Brand<string, 'StatePath'>;

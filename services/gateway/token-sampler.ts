@@ -1,0 +1,23 @@
+/** What one sampling call asks for. `prompt` is the full prompt in token ids. */
+export type SampleRequest = {
+  readonly prompt: Int32Array;
+  readonly maxTokens: number;
+  readonly temperature: number;
+  readonly stopTokens: readonly number[];
+  readonly seed?: number;
+  readonly signal?: AbortSignal;
+};
+
+/** `logprobs` has the length of `tokens` (nats); a stop token that ended the sequence is part of both. */
+export type SampleResult = {
+  readonly tokens: Int32Array;
+  readonly logprobs: Float32Array;
+  readonly stop: 'stop' | 'length';
+  readonly promptCacheHitTokens: number;
+};
+
+/** Weights that can be sampled, handed to the gateway by the worker. `version` is written into every span it makes. */
+export interface TokenSampler {
+  readonly version: string;
+  sample(request: SampleRequest): Promise<SampleResult>;
+}
