@@ -19,7 +19,7 @@ export type Span = {
 export type Episode = {
   readonly trial: TrialId;
   readonly spans: readonly Span[];
-  /** Why the agent stopped, e.g. `overflow`; null when nothing says. */
+  /** why the agent stopped, e.g. `context_overflow`; null when nothing says. */
   readonly stopReason: string | null;
 };
 

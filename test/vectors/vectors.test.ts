@@ -1,0 +1,58 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { execa } from 'execa';
+import { afterAll, describe, expect, it } from 'vitest';
+import { adapters } from './adapters/index.ts';
+import { judge } from './judge.ts';
+import { readVectorDir } from './vector-file.ts';
+
+const fixtures = fileURLToPath(new URL('../fixtures/wmo', import.meta.url));
+const runner = fileURLToPath(new URL('./run.ts', import.meta.url));
+
+describe.each(readVectorDir(fixtures))('vectors of $family', (family) => {
+  const adapter = adapters.find((known) => known.family === family.family);
+  it.each(family.cases)('$id: $note', async (vector) => {
+    expect(adapter).toBeDefined();
+    const verdict = await judge(adapter!, family, vector);
+    expect(['passed', 'differs', 'refused', 'not_applicable'], JSON.stringify(verdict)).toContain(verdict.outcome);
+  });
+});
+
+describe('the runner', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'vectors-'));
+  afterAll(() => rmSync(dir, { recursive: true }));
+  const run = (...args: string[]) => execa(process.execPath, [runner, ...args], { reject: false });
+  const write = (name: string, value: unknown) => writeFileSync(join(dir, name), JSON.stringify(value));
+  const renormalize = (id: string, weight: number, more = {}) => ({
+    id,
+    input: { kind: 'renormalize', candidates: [[1, -0.5]] },
+    expected: { weights: [weight] },
+    ...more,
+  });
+
+  it('exits 2 and says why when there is nothing to run', async () => {
+    expect(await run(join(dir, 'nowhere'))).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('is not a directory') });
+    expect(await run(dir)).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('holds no vector file') });
+  });
+
+  it('fails on a wrong value, and neither on an oddity nor on what it does not know', async () => {
+    write('a.json', {
+      family: 'datums',
+      cases: [renormalize('right', 1), renormalize('odd', 0.5, { oddity: 'half' }), { id: 'x', input: { kind: 'new' } }],
+    });
+    write('b.json', { family: 'weather', cases: [renormalize('rain', 1)] });
+    const good = await run(dir);
+    expect(good.exitCode).toBe(0);
+    expect(good.stdout).toContain('datums 1/3');
+    expect(good.stdout).toContain('differs (oddity half): odd');
+    expect(good.stdout).toContain('kind new not known yet: 1 cases not run');
+    expect(good.stdout).toContain('weather: not known yet');
+
+    write('c.json', { family: 'datums', cases: [renormalize('wrong', 0.5)] });
+    const bad = await run(dir);
+    expect(bad.exitCode).toBe(1);
+    expect(bad.stdout).toContain('FAILED wrong: weights[0]: expected 0.5, got 1');
+  });
+});
