@@ -97,8 +97,9 @@ export function runSimulated(line: string, files: SimFiles): SimResult {
   const parsed = parse(line);
   // `done` is a reserved word of the shell; only the agent gives it a meaning.
   if (parsed === null || parsed.words[0] === 'done') return failed(2);
-  for (const { append, target } of parsed.redirects) files.set(target, append ? (files.get(target) ?? '') : '');
+  // In the shell's order: patterns first, then files are opened (and emptied), then the command runs.
   const [name, ...args] = parsed.words.flatMap((word) => expand(word, files));
+  for (const { append, target } of parsed.redirects) files.set(target, append ? (files.get(target) ?? '') : '');
   if (name === undefined) return ok();
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   const result = command ? command(args, files) : failed(127);

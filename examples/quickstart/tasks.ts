@@ -98,7 +98,7 @@ function draft(rng: Rng, kind: TaskKind): Draft {
   }
 }
 
-/** Draws a task of a kind: 2–4 files, digits distinct (so that "the file with 7" is one file). */
+/** Draws a task of a kind: 2–4 files, digits distinct (so that "the file with 7" is one file), no step without effect. */
 export function drawTask(rng: Rng, kind: TaskKind): QuickTask {
   const { instruction, steps, roles, present, absent } = draft(rng, kind);
   const others = FILE_NAMES.filter((name) => !present.includes(name) && !absent.includes(name));
@@ -106,6 +106,7 @@ export function drawTask(rng: Rng, kind: TaskKind): QuickTask {
   const digits = sample(rng, DIGITS, names.length);
   const files = Object.fromEntries(names.map((name, i) => [name, digits[i] as string]));
   if (kind === 'delete-with') giveDigit(files, roles[0] as string, roles[1] as string);
+  if (steps.some((step) => step.verb === 'write' && files[step.to] === step.digit)) return drawTask(rng, kind);
   const expected = apply(files, steps);
   const slug = instruction.replaceAll(' ', '-');
   const task = { kind, files, instruction, expected, steps, identity: [kind, ...roles].join('|') };
