@@ -1,0 +1,51 @@
+import { z } from 'zod';
+
+/**
+ * Who decides, through which door, and why. `via` is what the sender claims (absent: a plain Temporal client).
+ * `waitId` names the wait that is answered, so that a late answer cannot hit the next question.
+ */
+export const Decision = z.looseObject({
+  by: z.string().trim().min(1, 'say who decides: by'),
+  reason: z.string().optional(),
+  waitId: z.string().optional(),
+  via: z.enum(['cli', 'chat', 'webhook', 'temporal']).optional(),
+});
+export type Decision = z.infer<typeof Decision>;
+
+export const SetBudget = Decision.extend({ maxUsd: z.number().positive() });
+export type SetBudget = z.infer<typeof SetBudget>;
+
+export const DecidePromotion = Decision.extend({ approve: z.boolean() });
+export type DecidePromotion = z.infer<typeof DecidePromotion>;
+
+/** Everything a person can tell a run. */
+export const MESSAGES = [
+  'confirmCost',
+  'declineCost',
+  'setBudget',
+  'continueAnyway',
+  'decidePromotion',
+  'pause',
+  'resume',
+  'stop',
+] as const;
+export type MessageName = (typeof MESSAGES)[number];
+
+/** The form of each message; an answer that does not fit is refused with the reason. */
+export const messageForm = (name: MessageName): z.ZodType<Decision> =>
+  name === 'setBudget' ? SetBudget : name === 'decidePromotion' ? DecidePromotion : Decision;
+
+/** One line of the run's decision book: applied decisions and signals that were refused. */
+export type DecisionRecord = {
+  readonly message: string;
+  readonly by: string;
+  readonly via: string;
+  readonly reason: string | null;
+  readonly at: string;
+  readonly waitId: string | null;
+  readonly applied: boolean;
+  /** Why a signal was not applied. */
+  readonly refusal: string | null;
+  /** The answer itself where there is one, e.g. `approve` or `maxUsd`. */
+  readonly answer: boolean | number | null;
+};

@@ -1,0 +1,50 @@
+import type { BlobRef } from '../ids.ts';
+import type { PinnedTask } from './trial.ts';
+
+/** The agent as a run pinned it: what harbor is told to run, and the hash of that. */
+export type PinnedAgent = {
+  readonly name: string;
+  readonly ref: string;
+  readonly hash: string;
+  readonly importPath: string;
+  readonly kwargs: Readonly<Record<string, string | number | boolean>>;
+};
+
+/** What the workflow itself needs of the config: counts, times and caps, compiled once when the run is resolved. */
+export type RunPlan = {
+  readonly studentModel: string;
+  readonly teacherModel: string;
+  readonly steps: number;
+  readonly tasksPerBatch: number;
+  readonly groupSize: number;
+  readonly trialConcurrency: number;
+  readonly samplerRefreshEvery: number;
+  readonly saveStateEvery: number;
+  readonly infraRetries: number;
+  readonly maxTurns: number;
+  readonly rolloutMaxTurns: number;
+  readonly episodeTimeoutMs: number;
+  readonly gateK: number;
+  readonly maxUsd: number | null;
+};
+
+/** The record of what a run is: made by its first activity, kept in history. A file changed later cannot change a running run. */
+export type PinnedRun = {
+  readonly runId: string;
+  readonly runDir: string;
+  /** Eight hex digits that start every trial id of this run. */
+  readonly trialPrefix: string;
+  readonly agent: PinnedAgent;
+  readonly backend: 'local' | 'e2b';
+  readonly promote: boolean;
+  readonly yes: boolean;
+  readonly plan: RunPlan;
+  readonly train: readonly PinnedTask[];
+  readonly holdout: readonly PinnedTask[];
+  /** sha256 of what makes two evaluations comparable: task digests, budgets, sampling, agent, attempts. */
+  readonly protocolHash: string;
+  /** sha256 by input file, for the record. */
+  readonly fileHashes: Readonly<Record<string, string>>;
+  /** The same record with the whole config and job template, where activities read it. */
+  readonly ref: BlobRef;
+};

@@ -1,0 +1,57 @@
+import type { BlobRef, SamplerPath, TrialId } from '../ids.ts';
+import type { MeterTokens } from '../measures/meters.ts';
+
+/** Which weights a trial or a score uses. `version` is written into every span: `step-NNNN`, or the base model's name. */
+export type ModelRef =
+  | { readonly kind: 'base'; readonly model: string; readonly version: string }
+  | { readonly kind: 'sampler'; readonly model: string; readonly path: SamplerPath; readonly version: string };
+
+/** A task as the run pinned it: its directory may not change while the run lives. */
+export type PinnedTask = { readonly id: string; readonly path: string; readonly digest: string };
+
+/** One attempt at one task, small enough for history. */
+export type TrialSpec = {
+  readonly run: BlobRef;
+  readonly trialId: TrialId;
+  readonly task: PinnedTask;
+  readonly who: 'student' | 'teacher';
+  readonly model: ModelRef;
+  readonly maxTurns: number;
+};
+
+/** What a trial left: ids and counts; its tokens are in the blob store under `spans`. */
+export type TrialSummary = {
+  readonly trialId: TrialId;
+  readonly taskId: string;
+  readonly spans: BlobRef | null;
+  readonly reward: number | null;
+  /** False when the trial says nothing about the model: the infrastructure or the grader failed. */
+  readonly executed: boolean;
+  readonly passed: boolean;
+  readonly exceptionType: string | null;
+  readonly exceptionMessage: string | null;
+  readonly stopReason: string | null;
+  readonly calls: number;
+  readonly sampledTokens: number;
+  /** Sum of −logprob over sampled tokens with a usable log-probability, in nats, and how many those are. */
+  readonly negLogprobNats: number;
+  readonly scoredTokens: number;
+  readonly maskedTokens: number;
+  readonly overflow: boolean;
+  readonly lengthStops: number;
+  readonly fragments: number;
+  readonly meters: MeterTokens;
+  readonly wallMs: number;
+};
+
+/** The trial's datums with their teacher rows, stored under `scored`; null when it has nothing to train on. */
+export type EpisodeScore = {
+  readonly trialId: TrialId;
+  readonly scored: BlobRef | null;
+  readonly datums: number;
+  readonly fragments: number;
+  readonly lossTokens: number;
+  readonly overflowDropped: boolean;
+  readonly overlongDropped: boolean;
+  readonly meters: MeterTokens;
+};
