@@ -1,3 +1,4 @@
+import { at } from '../lists.ts';
 import { sha256 } from './sha256.ts';
 
 /** The 64-bit seed of a name: the first 8 bytes of SHA-256 over its UTF-8, big-endian. */
@@ -44,7 +45,7 @@ export function shuffled<T>(items: readonly T[], random: SeededRandom): T[] {
   const copy = [...items];
   for (let i = copy.length - 1; i > 0; i--) {
     const j = random.below(i + 1);
-    [copy[i], copy[j]] = [copy[j]!, copy[i]!];
+    [copy[i], copy[j]] = [at(copy, j), at(copy, i)];
   }
   return copy;
 }

@@ -22,20 +22,20 @@ export function sha256(bytes: Uint8Array): Uint8Array {
 
 function compress(state: Uint32Array, w: Uint32Array): void {
   for (let i = 16; i < 64; i++) {
-    const a = w[i - 15]!;
-    const b = w[i - 2]!;
+    const a = w[i - 15] as number;
+    const b = w[i - 2] as number;
     const s0 = rotate(a, 7) ^ rotate(a, 18) ^ (a >>> 3);
     const s1 = rotate(b, 17) ^ rotate(b, 19) ^ (b >>> 10);
-    w[i] = w[i - 16]! + s0 + w[i - 7]! + s1;
+    w[i] = (w[i - 16] as number) + s0 + (w[i - 7] as number) + s1;
   }
   let [a, b, c, d, e, f, g, h] = state as unknown as [number, number, number, number, number, number, number, number];
   for (let i = 0; i < 64; i++) {
-    const t1 = h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + ((e & f) ^ (~e & g)) + ROUND[i]! + w[i]!;
+    const t1 = h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + ((e & f) ^ (~e & g)) + (ROUND[i] as number) + (w[i] as number);
     const t2 = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
     [h, g, f, e, d, c, b, a] = [g, f, e, (d + t1) | 0, c, b, a, (t1 + t2) | 0];
   }
   [a, b, c, d, e, f, g, h].forEach((word, i) => {
-    state[i]! += word;
+    state[i] = (state[i] as number) + word;
   });
 }
 

@@ -1,3 +1,4 @@
+import { at } from '../lists.ts';
 import { countTokens } from './datums.ts';
 import type { Datum } from './span.ts';
 import { TokenError } from './token-error.ts';
@@ -47,7 +48,7 @@ export function computeAdvantages(datums: readonly Datum[], rows: readonly Float
   let clippedTokens = 0;
   let mismatchDrops = 0;
   datums.forEach((datum, i) => {
-    const row = rows[i]!;
+    const row = at(rows, i);
     if (!scoresEveryLossToken(datum, row)) {
       mismatchDrops++;
       return;
@@ -55,7 +56,7 @@ export function computeAdvantages(datums: readonly Datum[], rows: readonly Float
     const gaps = new Float64Array(row.length);
     for (let p = 0; p < gaps.length; p++) {
       if (datum.mask[p] === 0) continue;
-      const gap = row[p]! - datum.logprobs[p]!;
+      const gap = (row[p] as number) - (datum.logprobs[p] as number);
       if (Math.abs(gap) > clip) clippedTokens++;
       gaps[p] = Math.max(-clip, Math.min(clip, gap));
     }
@@ -77,10 +78,10 @@ function lossMean(datums: readonly Datum[], values: readonly Float64Array[], of:
   let sum = 0;
   let count = 0;
   datums.forEach(({ mask }, d) => {
-    const list = values[d]!;
+    const list = at(values, d);
     for (let p = 0; p < mask.length; p++) {
       if (mask[p] === 0) continue;
-      sum += of(list[p]!);
+      sum += of(list[p] as number);
       count++;
     }
   });
@@ -90,8 +91,8 @@ function lossMean(datums: readonly Datum[], values: readonly Float64Array[], of:
 function center(datums: readonly Datum[], advantages: readonly Float64Array[]): void {
   const mean = lossMean(datums, advantages, (a) => a) ?? 0;
   datums.forEach(({ mask }, d) => {
-    const list = advantages[d]!;
-    for (let p = 0; p < mask.length; p++) if (mask[p] === 1) list[p]! -= mean;
+    const list = at(advantages, d);
+    for (let p = 0; p < mask.length; p++) if (mask[p] === 1) list[p] = (list[p] as number) - mean;
   });
 }
 
@@ -108,11 +109,11 @@ function reverseKl(datums: readonly Datum[], rows: readonly Float64Array[]): num
   let sum = 0;
   let count = 0;
   datums.forEach(({ logprobs }, d) => {
-    const row = rows[d]!;
+    const row = at(rows, d);
     if (row.length !== logprobs.length) return;
     for (let p = 1; p < row.length; p++) {
       if (!Number.isFinite(row[p])) continue;
-      sum += logprobs[p]! - row[p]!;
+      sum += (logprobs[p] as number) - (row[p] as number);
       count++;
     }
   });

@@ -77,7 +77,7 @@ function checksum(bytes: Uint8Array): number {
   let hash = words.length;
   for (let i = 0; i < words.length; i++) {
     if (i === 2) continue;
-    hash = Math.imul(hash ^ words[i]!, 0x9e3779b1);
+    hash = Math.imul(hash ^ (words[i] as number), 0x9e3779b1);
     hash ^= hash >>> 15;
   }
   return hash >>> 0;

@@ -1,3 +1,4 @@
+import { at } from '../lists.ts';
 import type { Datum, Episode, Span } from './span.ts';
 import { TokenError } from './token-error.ts';
 
@@ -58,7 +59,7 @@ export function buildDatums(episodes: readonly Episode[], limits: DatumLimits): 
     }
     runs.forEach((run, fragment) => {
       datums.push(mergeRun(episode, run, fragment));
-      for (let s = run.from; s < run.to; s++) sampledTokens += episode.spans[s]!.sampled.length;
+      for (let s = run.from; s < run.to; s++) sampledTokens += at(episode.spans, s).sampled.length;
     });
     fragments += Math.max(0, runs.length - 1);
   }
@@ -83,7 +84,7 @@ export function countTokens(datums: readonly Datum[]): { lossTokens: number; con
   let tokens = 0;
   for (const { mask } of datums) {
     tokens += mask.length;
-    for (let i = 0; i < mask.length; i++) lossTokens += mask[i]!;
+    for (let i = 0; i < mask.length; i++) lossTokens += mask[i] as number;
   }
   return { lossTokens, contextTokens: tokens - lossTokens };
 }
@@ -122,17 +123,17 @@ function hasLossToken(span: Span): boolean {
 
 /** The last call's prompt already holds all earlier calls; they only mark where their samples lie in it. */
 function mergeRun(episode: Episode, run: Run, fragment: number): Datum {
-  const last = episode.spans[run.to - 1]!;
+  const last = at(episode.spans, run.to - 1);
   const tokens = new Int32Array(run.length);
   tokens.set(last.prompt);
   tokens.set(last.sampled, last.prompt.length);
   const mask = new Uint8Array(run.length);
   const logprobs = new Float64Array(run.length);
   for (let s = run.from; s < run.to; s++) {
-    const span = episode.spans[s]!;
+    const span = at(episode.spans, s);
     const start = span.prompt.length;
     for (let i = 0; i < span.logprobs.length; i++) {
-      const logprob = span.logprobs[i]!;
+      const logprob = span.logprobs[i] as number;
       if (!Number.isFinite(logprob)) continue;
       mask[start + i] = 1;
       logprobs[start + i] = logprob;

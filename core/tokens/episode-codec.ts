@@ -1,4 +1,5 @@
 import type { TrialId } from '../ids.ts';
+import { at } from '../lists.ts';
 import { packColumns, unpackColumns } from './columns.ts';
 import type { Episode, Span } from './span.ts';
 import { TokenError } from './token-error.ts';
@@ -54,15 +55,15 @@ export function decodeEpisode(bytes: Uint8Array): Episode {
   let restAt = 0;
   let sampledAt = 0;
   shared.forEach((sharedTokens, i) => {
-    const restTo = restAt + restLengths[i]!;
-    const sampledTo = sampledAt + sampledLengths[i]!;
+    const restTo = restAt + (restLengths[i] as number);
+    const sampledTo = sampledAt + (sampledLengths[i] as number);
     spans.push({
-      callIndex: meta.callIndex[i]!,
+      callIndex: at(meta.callIndex, i),
       prompt: joinPrompt(spans[i - 1], sharedTokens, rest.subarray(restAt, restTo)),
       sampled: sampled.slice(sampledAt, sampledTo),
       logprobs: logprobs.slice(sampledAt, sampledTo),
-      stop: meta.stop[i]!,
-      sampler: meta.sampler[i]!,
+      stop: at(meta.stop, i),
+      sampler: at(meta.sampler, i),
     });
     restAt = restTo;
     sampledAt = sampledTo;

@@ -1,4 +1,5 @@
 import type { TrialId } from '../ids.ts';
+import { at } from '../lists.ts';
 import { packColumns, unpackColumns } from './columns.ts';
 import { concatInt32 } from './episode-codec.ts';
 import type { Datum } from './span.ts';
@@ -22,19 +23,19 @@ export function encodeScoredEpisode(scored: ScoredEpisode): Uint8Array {
     throw new TokenError('row_count_mismatch', `trial ${scored.trial}`, `${rows.length} teacher rows for ${datums.length} datums`);
   }
   datums.forEach((datum, d) => {
-    if (rows[d]!.length !== datum.tokens.length) {
-      throw new TokenError('length', datumName(datum), `${rows[d]!.length} scores for ${datum.tokens.length} tokens`);
+    if (at(rows, d).length !== datum.tokens.length) {
+      throw new TokenError('length', datumName(datum), `${at(rows, d).length} scores for ${datum.tokens.length} tokens`);
     }
   });
   const lossTokens = datums.reduce((sum, datum) => sum + datum.mask.reduce((n, isLoss) => n + isLoss, 0), 0);
   const logprobs = new Float64Array(lossTokens);
   const scores = new Float64Array(lossTokens);
-  let at = 0;
+  let next = 0;
   datums.forEach((datum, d) => {
     for (let p = 0; p < datum.mask.length; p++) {
       if (datum.mask[p] === 0) continue;
-      logprobs[at] = datum.logprobs[p]!;
-      scores[at++] = rows[d]![p]!;
+      logprobs[next] = datum.logprobs[p] as number;
+      scores[next++] = at(rows, d)[p] as number;
     }
   });
   const meta: ScoredMeta = { trial: scored.trial, fragments: datums.map((datum) => datum.fragment) };
@@ -63,10 +64,10 @@ export function decodeScoredEpisode(bytes: Uint8Array): ScoredEpisode {
     const row = new Float64Array(length).fill(Number.NaN);
     for (let p = 0; p < length; p++) {
       if (own[p] === 0) continue;
-      logprobs[p] = lossLogprobs[lossAt]!;
-      row[p] = lossScores[lossAt++]!;
+      logprobs[p] = lossLogprobs[lossAt] as number;
+      row[p] = lossScores[lossAt++] as number;
     }
-    datums.push({ trial, fragment: meta.fragments[d]!, tokens: tokens.slice(from, from + length), mask: own, logprobs });
+    datums.push({ trial, fragment: at(meta.fragments, d), tokens: tokens.slice(from, from + length), mask: own, logprobs });
     rows.push(row);
     from += length;
   });

@@ -170,7 +170,7 @@ describe('codec', () => {
     const bytes = encodeEpisode({ trial, spans: [span(0, [1, 2], [3, 4], [-0.5, -0.25])], stopReason: null });
     for (let i = 0; i < bytes.length; i++) {
       const damaged = bytes.slice();
-      damaged[i]! ^= 0x10;
+      damaged[i] = (damaged[i] as number) ^ 0x10;
       expect(() => decodeEpisode(damaged), `byte ${i}`).toThrow(TokenError);
     }
     for (let n = 0; n < bytes.length; n++) expect(() => decodeEpisode(bytes.subarray(0, n)), `cut to ${n}`).toThrow(TokenError);

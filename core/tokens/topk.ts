@@ -1,3 +1,4 @@
+import { at } from '../lists.ts';
 import type { Datum } from './span.ts';
 import { datumName, TokenError } from './token-error.ts';
 import { type CrossEntropyWire, shiftTokens } from './wire.ts';
@@ -50,7 +51,7 @@ export function buildTopkReplicas(
   let lossTokens = 0;
   let contextTokens = 0;
   datums.forEach((datum, source) => {
-    const row = rows[source]!;
+    const row = at(rows, source);
     if (!usable(datum, row)) {
       mismatchDrops++;
       return;
@@ -96,7 +97,7 @@ function usable(datum: Datum, row: TopkRow): boolean {
   if (row.counts.length !== datum.tokens.length || datum.mask[0] === 1) return false;
   return datum.mask.every((isLoss, p) => {
     if (isLoss === 0) return true;
-    const count = row.counts[p]!;
+    const count = row.counts[p] as number;
     if (count < 1) return false;
     const from = p * row.width;
     return row.logprobs.subarray(from, from + count).every((logprob) => Number.isFinite(logprob));
@@ -104,7 +105,7 @@ function usable(datum: Datum, row: TopkRow): boolean {
 }
 
 function fillPosition(ranks: readonly Replica[], datum: Datum, row: TopkRow, p: number): void {
-  const count = row.counts[p]!;
+  const count = row.counts[p] as number;
   if (count > ranks.length) {
     const message = `${count} candidates at loss position ${p}, but topk is ${ranks.length}; ask the teacher for no more than that`;
     throw new TokenError('too_many_candidates', datumName(datum), message);
@@ -112,10 +113,12 @@ function fillPosition(ranks: readonly Replica[], datum: Datum, row: TopkRow, p: 
   const from = p * row.width;
   const tokens = row.tokens.subarray(from, from + count);
   const logprobs = row.logprobs.subarray(from, from + count);
-  const order = Array.from(tokens.keys()).sort((a, b) => logprobs[b]! - logprobs[a]! || tokens[a]! - tokens[b]!);
-  const weights = renormalize(order.map((i) => logprobs[i]!));
+  const order = Array.from(tokens.keys()).sort(
+    (a, b) => (logprobs[b] as number) - (logprobs[a] as number) || (tokens[a] as number) - (tokens[b] as number),
+  );
+  const weights = renormalize(order.map((i) => logprobs[i] as number));
   order.forEach((i, rank) => {
-    ranks[rank]!.targetTokens[p] = tokens[i]!;
-    ranks[rank]!.targetWeights[p] = weights[rank]!;
+    at(ranks, rank).targetTokens[p] = tokens[i] as number;
+    at(ranks, rank).targetWeights[p] = weights[rank] as number;
   });
 }

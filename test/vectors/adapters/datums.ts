@@ -1,4 +1,5 @@
 import type { TrialId } from '../../../core/ids.ts';
+import { at } from '../../../core/lists.ts';
 import { computeAdvantages } from '../../../core/tokens/advantages.ts';
 import { buildDatums, spanProblem } from '../../../core/tokens/datums.ts';
 import type { Datum, Episode } from '../../../core/tokens/span.ts';
@@ -82,7 +83,7 @@ function advantages(input: AdvantagesInput, expected: { ok: boolean }): Finding 
     const result = computeAdvantages(input.datums.map(toDatum), input.teacher_logprobs.map(toRow), options);
     return {
       ok: true,
-      datums: result.kept.map((datum, i) => ({ ...named(datum), advantages: [...result.advantages[i]!] })),
+      datums: result.kept.map((datum, i) => ({ ...named(datum), advantages: [...at(result.advantages, i)] })),
       stats: {
         datums: result.stats.datums,
         mismatch_drops: result.stats.mismatchDrops,
@@ -174,7 +175,7 @@ function minibatches(
 ): Finding {
   const sources = input.datum_tokens.flatMap((_, source) => Array.from({ length: input.topk ?? 1 }, () => source));
   const plan = { sources, numSubsteps: input.num_substeps, runName: input.run_name, step: input.step };
-  const chunks = planMinibatches(plan).map((chunk) => chunk.map((index) => sources[index]!));
+  const chunks = planMinibatches(plan).map((chunk) => chunk.map((index) => at(sources, index)));
   const reported = { wire_loss: chunks.length === 0 ? null : wireLoss(input.loss), optimizer_updates: chunks.length };
   const wanted = { wire_loss: expected.wire_loss, optimizer_updates: expected.optimizer_updates };
   if (input.num_substeps === 1) return compare({ ...wanted, chunks: expected.chunks }, { ...reported, chunks });
@@ -182,7 +183,12 @@ function minibatches(
   const split = input.datum_tokens.some((_, source) => chunks.filter((chunk) => chunk.includes(source)).length !== 1);
   return compare(
     { ...wanted, split: false, members: sorted(expected.chunks), repeated: chunks },
-    { ...reported, split, members: sorted(chunks), repeated: planMinibatches(plan).map((chunk) => chunk.map((index) => sources[index]!)) },
+    {
+      ...reported,
+      split,
+      members: sorted(chunks),
+      repeated: planMinibatches(plan).map((chunk) => chunk.map((index) => at(sources, index))),
+    },
   );
 }
 
