@@ -1,0 +1,159 @@
+"""harbor environment without containers: a process sandbox per trial.
+
+Named in a job template as `stillroom_harbor.environment:ProcessEnvironment` (`environment.import_path`), together with
+`stillroom_harbor.environment:HostVerifier` (`verifier.import_path`). `environment.kwargs`:
+
+- `mode`: "bwrap" (default) isolates with bubblewrap, without root; "plain" does not isolate at all.
+- `network`: false by default, whatever the task says; true gives bwrap sandboxes the host's network.
+- `limits`: see limits.py.
+- `sandbox_root`: where sandboxes live; default see runner_dir.default_root.
+- `read_only_binds`: host paths that bwrap sandboxes may read, e.g. a toolchain outside /usr.
+"""
+
+import re
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from harbor.environments.base import BaseEnvironment, ExecResult
+from harbor.environments.capabilities import EnvironmentCapabilities
+from harbor.environments.definition import effective_exec_cwd
+
+from stillroom_harbor.bubblewrap import SYSTEM_DIRS, BubblewrapSession
+from stillroom_harbor.files import SandboxFiles
+from stillroom_harbor.limits import ulimit_script
+from stillroom_harbor.plain import PlainSession
+from stillroom_harbor.runner_dir import remove_tree, runner_dir
+from stillroom_harbor.verifier import HostVerifier
+
+__all__ = ["HostVerifier", "ProcessEnvironment"]
+
+_DIRS = ("app", "tests", "solution", "tmp", "root", "home", "var/tmp", "logs/agent", "logs/verifier", "logs/artifacts")
+_BUILD_FILES = ("Dockerfile", "docker-compose.yaml")
+_DEFAULT_WORKDIR = "/app"
+
+
+@lru_cache(maxsize=4096)
+def _dockerfile_workdir(dockerfile: Path, _modified_ns: int) -> str:
+    found = re.findall(r"(?mi)^WORKDIR\s+(\S+)", dockerfile.read_text())
+    return found[-1] if found else _DEFAULT_WORKDIR
+
+
+class ProcessEnvironment(BaseEnvironment):
+    """One sandbox. Loose files of the task's `environment/` are copied into its work directory; a Dockerfile is not run."""
+
+    def __init__(
+        self,
+        *args: Any,
+        mode: str = "bwrap",
+        network: bool = False,
+        limits: dict[str, int] | None = None,
+        sandbox_root: str | None = None,
+        read_only_binds: list[str] | None = None,
+        **kwargs: Any,
+    ):
+        self._mode, self._network, self._limits = mode, network, dict(limits or {})
+        self._sandbox_root, self._read_only_binds = sandbox_root, list(read_only_binds or [])
+        self._top: Path | None = None
+        self._session: BubblewrapSession | PlainSession | None = None
+        self._files: SandboxFiles | None = None
+        super().__init__(*args, **kwargs)
+
+    @staticmethod
+    def type() -> str:
+        return "process"
+
+    @property
+    def capabilities(self) -> EnvironmentCapabilities:
+        # Plain mode accepts tasks that forbid the network: who asks for it by name has been told that nothing is enforced.
+        return EnvironmentCapabilities(disable_internet=True, mounted=False)
+
+    def _validate_definition(self) -> None:
+        """Nothing here: an error in the constructor would abort sibling trials, so `start` refuses instead."""
+
+    def _refuse_bad_options(self) -> None:
+        if self._mode not in ("bwrap", "plain"):
+            raise ValueError(f'environment.kwargs.mode must be "bwrap" or "plain", not {self._mode!r}')
+        if not isinstance(self._network, bool):
+            raise ValueError(f"environment.kwargs.network must be true or false, not {self._network!r}")
+        if self._host_mounts:
+            raise ValueError("environment.mounts: process sandboxes have no mounts; use environment.kwargs.read_only_binds")
+
+    async def start(self, force_build: bool) -> None:
+        self._refuse_bad_options()
+        ulimits = ulimit_script(self._limits)
+        home = runner_dir(self._sandbox_root)
+        self._top = Path(tempfile.mkdtemp(prefix="sandbox-", dir=home)).resolve()
+        root = self._top / "fs"
+        for name in _DIRS:
+            (root / name).mkdir(parents=True)
+        if self._mode == "plain":
+            session = PlainSession(self._top, root, ulimits)
+            self._files = SandboxFiles(root, rewrite_script=session.rewrite_script)
+        else:
+            session = BubblewrapSession(self._top, root, home, self._network, ulimits, self._read_only_binds)
+            self._files = SandboxFiles(root, read_only=SYSTEM_DIRS)
+        self._copy_environment_dir()
+        self._session = session
+        await session.start()
+
+    def _copy_environment_dir(self) -> None:
+        if not self.environment_dir.is_dir():
+            return
+        # A separate verifier gets the task's tests/ as its environment: it is what an image would have baked in as /tests.
+        target = self._workdir if self._enable_environment_dir_upload else "/tests"
+        self._need_files().upload_dir(self.environment_dir, target, skip=_BUILD_FILES)
+
+    @property
+    def _workdir(self) -> str:
+        dockerfile = self.environment_dir / "Dockerfile"
+        try:
+            image = _dockerfile_workdir(dockerfile, dockerfile.stat().st_mtime_ns)
+        except FileNotFoundError:
+            image = _DEFAULT_WORKDIR
+        return effective_exec_cwd(None, self.task_env_config.workdir, image) or _DEFAULT_WORKDIR
+
+    async def stop(self, delete: bool) -> None:
+        if self._session is not None:
+            await self._session.stop()
+        if delete and self._top is not None:
+            remove_tree(self._top)
+
+    async def exec(
+        self,
+        command: str,
+        cwd: str | None = None,
+        env: dict[str, str] | None = None,
+        timeout_sec: int | None = None,
+        user: str | int | None = None,
+    ) -> ExecResult:
+        """Runs one command. Every user is the same one: "root" without any privilege in bwrap mode, you in plain mode."""
+        if self._session is None:
+            raise RuntimeError("the environment is not started")
+        merged = self._startup_env() | (self._merge_env(env) or {})
+        return await self._session.exec(command, cwd or self._workdir, merged, timeout_sec)
+
+    def _need_files(self) -> SandboxFiles:
+        if self._files is None:
+            raise RuntimeError("the environment is not started")
+        return self._files
+
+    async def ensure_dirs(self, dirs: Any, *, chmod: bool = True) -> Any:
+        self._need_files().make_dirs(str(path) for path in dirs)
+
+    async def upload_file(self, source_path: Path | str, target_path: str) -> None:
+        self._need_files().upload_file(Path(source_path), target_path)
+
+    async def upload_dir(self, source_dir: Path | str, target_dir: str) -> None:
+        self._need_files().upload_dir(Path(source_dir), target_dir)
+
+    async def download_file(self, source_path: str, target_path: Path | str) -> None:
+        self._need_files().download_file(source_path, Path(target_path))
+
+    async def download_dir(self, source_dir: str, target_dir: Path | str) -> None:
+        self._need_files().download_dir(source_dir, Path(target_dir))
+
+    async def remove_file(self, path: str) -> None:
+        """Not part of harbor's interface: the verifier uses it instead of running `rm`."""
+        self._need_files().remove_file(path)

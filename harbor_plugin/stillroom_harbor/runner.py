@@ -1,0 +1,156 @@
+"""Resident runner: many trials in one process, JSON lines in and out. `python -m stillroom_harbor.runner`
+
+In (stdin): {"op": "run", "id", "config": TrialConfig, "secrets": {NAME: value}} · {"op": "cancel", "id"} · end of file = cancel
+all, clean up, exit. `secrets` never reach a file: the agent reads them in memory.
+
+Out (stdout, nothing else is ever printed there):
+{"type": "ready", "pid", "harborVersion"}                 once, when trials can be sent
+{"type": "event", "id", "event"}                          a harbor TrialEvent: start, environment-start, agent-start, ...
+{"type": "done", "id", "trialDir", "cancelled"}           result.json is written; it says how the trial went
+{"type": "failed", "id", "kind", "error"}                 no result.json; kind: bad-request | bad-trial | cancelled | crashed
+
+A trial that crashes never takes the runner or its siblings along. SIGTERM and SIGINT act like the end of stdin.
+"""
+
+import asyncio
+import gc
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any, TextIO
+
+os.environ.setdefault("HARBOR_TELEMETRY", "0")
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+
+import logging  # noqa: E402
+from importlib.metadata import version  # noqa: E402
+
+from harbor.models.trial.config import TrialConfig  # noqa: E402
+from harbor.trial.hooks import TrialEvent, TrialHookEvent  # noqa: E402
+from harbor.trial.trial import Trial  # noqa: E402
+
+from stillroom_harbor import runner_dir, speedups  # noqa: E402
+from stillroom_harbor.trial_secrets import redact, use_secrets  # noqa: E402
+
+_LINE_MAX_BYTES = 16 << 20
+_ERROR_MAX_CHARS = 2000
+
+
+class Protocol:
+    """The line protocol's way out. It owns the real stdout; whatever else prints goes to stderr."""
+
+    def __init__(self) -> None:
+        self._out: TextIO = os.fdopen(os.dup(1), "w", encoding="utf-8")
+        os.dup2(2, 1)
+
+    def send(self, **message: Any) -> None:
+        try:
+            self._out.write(json.dumps(message) + "\n")
+            self._out.flush()
+        except BrokenPipeError:
+            return  # the reader is gone; stdin ends too, and that stops the runner
+
+
+class Runner:
+    def __init__(self, protocol: Protocol):
+        self._protocol = protocol
+        self._trials: dict[str, asyncio.Task[None]] = {}
+
+    async def serve(self) -> None:
+        """Reads requests until stdin ends or a signal comes, then cancels what is running and waits for its clean-up."""
+        ended = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, ended.set)
+        reader = asyncio.StreamReader(limit=_LINE_MAX_BYTES)
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        self._protocol.send(type="ready", pid=os.getpid(), harborVersion=version("harbor"))
+        reading = asyncio.create_task(self._read(reader, ended))
+        await ended.wait()
+        reading.cancel()
+        for task in self._trials.values():
+            task.cancel()
+        await asyncio.gather(*self._trials.values(), return_exceptions=True)
+
+    async def _read(self, reader: asyncio.StreamReader, ended: asyncio.Event) -> None:
+        try:
+            while line := await reader.readline():
+                self._take(line)
+        finally:
+            ended.set()
+
+    def _take(self, line: bytes) -> None:
+        request: Any = None
+        try:
+            request = json.loads(line)
+            match request["op"]:
+                case "run":
+                    self._run(request)
+                case "cancel":
+                    if task := self._trials.get(request["id"]):
+                        task.cancel()
+                case other:
+                    raise ValueError(f"unknown op {other!r}")
+        except Exception as error:
+            identity = request.get("id") if isinstance(request, dict) else None
+            self._protocol.send(type="failed", id=identity, kind="bad-request", error=_words(error))
+
+    def _run(self, request: dict[str, Any]) -> None:
+        identity = request["id"]
+        if identity in self._trials:
+            raise ValueError(f"trial {identity} is already running")
+        config = TrialConfig.model_validate(request["config"])
+        task = asyncio.create_task(self._trial(identity, config, request.get("secrets") or {}))
+        self._trials[identity] = task
+        task.add_done_callback(lambda _: self._trials.pop(identity, None))
+
+    async def _trial(self, identity: str, config: TrialConfig, secrets: dict[str, str]) -> None:
+        use_secrets(secrets)
+        trial_dir = config.trials_dir / config.trial_name
+        kind, trial = "bad-trial", None
+        try:
+            trial = await Trial.create(config)
+            kind = "crashed"
+            for event in TrialEvent:
+                trial.add_hook(event, self._hook(identity))
+            await trial.run()
+            self._protocol.send(type="done", id=identity, trialDir=str(trial_dir), cancelled=False)
+        except asyncio.CancelledError:
+            if (trial_dir / "result.json").exists():
+                self._protocol.send(type="done", id=identity, trialDir=str(trial_dir), cancelled=True)
+            else:
+                self._protocol.send(type="failed", id=identity, kind="cancelled", error="cancelled before it began")
+        except Exception as error:
+            self._protocol.send(type="failed", id=identity, kind=kind, error=redact(_words(error)))
+        finally:
+            if trial is not None:
+                speedups.forget_loggers(trial)
+
+    def _hook(self, identity: str) -> Any:
+        async def send(event: TrialHookEvent) -> None:
+            self._protocol.send(type="event", id=identity, event=event.event.value)
+
+        return send
+
+
+def _words(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"[:_ERROR_MAX_CHARS]
+
+
+def main() -> None:
+    protocol = Protocol()
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
+    # A trial's own log file gets everything; the runner's stderr only what nobody else records.
+    logging.getLogger("harbor").propagate = False
+    speedups.apply()
+    root = os.environ.get("STILLROOM_SANDBOX_ROOT")
+    runner_dir.sweep(Path(root) if root else None)
+    gc.collect()
+    gc.freeze()
+    asyncio.run(Runner(protocol).serve())
+
+
+if __name__ == "__main__":
+    main()
