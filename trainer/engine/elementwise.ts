@@ -1,4 +1,4 @@
-import { heap } from './heap.ts';
+import { exponentials, heap, reserve } from './heap.ts';
 import { NORM_EPS, ROPE_BASE } from './shape.ts';
 import type { ModelShape } from './types.ts';
 
@@ -84,26 +84,27 @@ export const causalSoftmax = (scores: number, rowStride: number, rows: number, p
       const score = heap[at + i] as number;
       if (score > max) max = score;
     }
+    exponentials(at, at, seen, scale, -max * scale);
     let sum = 0;
-    for (let i = 0; i < seen; i++) {
-      const e = Math.exp(((heap[at + i] as number) - max) * scale);
-      heap[at + i] = e;
-      sum += e;
-    }
+    for (let i = 0; i < seen; i++) sum += heap[at + i] as number;
     const inverse = 1 / sum;
     for (let i = 0; i < seen; i++) heap[at + i] = (heap[at + i] as number) * inverse;
     heap.fill(0, at + seen, at + columns);
   }
 };
 
+/** Scratch for one row of exponentials. */
+const SCRATCH_FLOATS = 4096;
+const scratch = reserve('a row of exponentials', SCRATCH_FLOATS);
+
 /** out = silu(gate) · up; gate and up are the halves of a row. */
 export const swiglu = (gateUp: number, out: number, rows: number, hidden: number): void => {
   for (let row = 0; row < rows; row++) {
     const gate = gateUp + row * 2 * hidden;
     const to = out + row * hidden;
+    exponentials(gate, scratch, hidden, -1, 0);
     for (let i = 0; i < hidden; i++) {
-      const g = heap[gate + i] as number;
-      heap[to + i] = (g / (1 + Math.exp(-g))) * (heap[gate + hidden + i] as number);
+      heap[to + i] = ((heap[gate + i] as number) / (1 + (heap[scratch + i] as number))) * (heap[gate + hidden + i] as number);
     }
   }
 };
@@ -113,11 +114,12 @@ export const swigluBackward = (gateUp: number, dOut: number, rows: number, hidde
   for (let row = 0; row < rows; row++) {
     const gate = gateUp + row * 2 * hidden;
     const from = dOut + row * hidden;
+    exponentials(gate, scratch, hidden, -1, 0);
     for (let i = 0; i < hidden; i++) {
       const g = heap[gate + i] as number;
       const up = heap[gate + hidden + i] as number;
       const grad = heap[from + i] as number;
-      const sigmoid = 1 / (1 + Math.exp(-g));
+      const sigmoid = 1 / (1 + (heap[scratch + i] as number));
       heap[gate + i] = grad * up * sigmoid * (1 + g * (1 - sigmoid));
       heap[gate + hidden + i] = grad * g * sigmoid;
     }
@@ -131,7 +133,8 @@ export const logSumExp = (logits: number, count: number, inverseTemperature: num
     const logit = heap[logits + i] as number;
     if (logit > max) max = logit;
   }
+  exponentials(logits, scratch, count, inverseTemperature, -max * inverseTemperature);
   let sum = 0;
-  for (let i = 0; i < count; i++) sum += Math.exp(((heap[logits + i] as number) - max) * inverseTemperature);
+  for (let i = 0; i < count; i++) sum += heap[scratch + i] as number;
   return max * inverseTemperature + Math.log(sum);
 };

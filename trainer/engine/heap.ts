@@ -1,4 +1,5 @@
 import { moduleBytes } from './wasm/assembler.ts';
+import { type Exponential, exponentialFunction } from './wasm/exponential.ts';
 import { type Matmul, matmulFunction } from './wasm/matmul.ts';
 
 const MEBIBYTE = 1 << 20;
@@ -13,8 +14,9 @@ const memory = new WebAssembly.Memory({ initial: PAGES, maximum: PAGES });
 /** The whole heap as floats. Places in it are indices into this array ("at"), not bytes. */
 export const heap = new Float32Array(memory.buffer);
 
-const instance = new WebAssembly.Instance(new WebAssembly.Module(moduleBytes([matmulFunction], PAGES)), { env: { memory } });
-const matmulBytes = instance.exports.matmul as unknown as Matmul;
+const instance = new WebAssembly.Instance(new WebAssembly.Module(moduleBytes([matmulFunction, exponentialFunction], PAGES)), { env: { memory } });
+const matmulBytes = instance.exports.matmul as Matmul;
+const exponentialBytes = instance.exports.exponential as Exponential;
 
 /** Part of a matrix in the heap: where it starts and how many floats lie between rows (and columns, when it is read transposed). */
 export type Block = { readonly at: number; readonly row: number; readonly column?: number };
@@ -22,6 +24,13 @@ export type Block = { readonly at: number; readonly row: number; readonly column
 /** C = A·B, or C += A·B. `a` is m × k, `b` k × n, `c` m × n; n is a multiple of 4. `b` and `c` have adjacent columns. */
 export const matmul = (a: Block, b: Block, c: Block, m: number, n: number, k: number, accumulate = false): void =>
   matmulBytes(a.at * 4, a.row * 4, (a.column ?? 1) * 4, b.at * 4, b.row * 4, c.at * 4, c.row * 4, m, n, k, accumulate ? 1 : 0);
+
+/** to[i] = exp(from[i] · scale + shift) to about 1e-7 of itself, for `count` rounded up to 4 numbers; `from` and `to` may be one place. */
+export const exponentials = (from: number, to: number, count: number, scale: number, shift: number): void => {
+  heap[exponentialTerms] = scale;
+  heap[exponentialTerms + 1] = shift;
+  exponentialBytes(from * 4, to * 4, count, exponentialTerms * 4);
+};
 
 export const roundUp4 = (count: number): number => (count + 3) & ~3;
 
@@ -61,3 +70,5 @@ export const reserve = (name: string, floats: number): number => {
   if (reserved > heap.length) throw new Error(`engine: no heap left for ${name} (${floats} floats)`);
   return at;
 };
+
+const exponentialTerms = reserve('terms of exponentials', 2);

@@ -1,7 +1,7 @@
 import { backward, type GradientScope } from './backward.ts';
 import { logSumExp } from './elementwise.ts';
 import { forwardHead, forwardLayers, type Segment, takeActivations } from './forward.ts';
-import { Arena, heap, reserve } from './heap.ts';
+import { Arena, exponentials, heap, reserve } from './heap.ts';
 import { type TokenLoss, tokenLoss } from './losses.ts';
 import { type Resident, resident } from './resident.ts';
 import type { DenseWeights, LossBatch, LossResult, ModelShape, TokenRows } from './types.ts';
@@ -94,6 +94,7 @@ const toGradient = (at: number, vocab: number, target: number, normalizer: numbe
     heap.fill(0, at, at + vocab);
     return;
   }
-  for (let i = 0; i < vocab; i++) heap[at + i] = coefficient * Math.exp((heap[at + i] as number) - normalizer);
+  exponentials(at, at, vocab, 1, -normalizer);
+  for (let i = 0; i < vocab; i++) heap[at + i] = coefficient * (heap[at + i] as number);
   heap[at + target] = (heap[at + target] as number) - coefficient;
 };

@@ -35,7 +35,24 @@ export const vectorLoad = (address: Code, offset = 0): Code => [address, simd(0x
 export const vectorSplat = (address: Code, offset = 0): Code => [address, simd(0x09, 2, unsigned(offset))];
 export const vectorStore = (address: Code, value: Code, offset = 0): Code => [address, value, simd(0x0b, 2, unsigned(offset))];
 export const vectorAdd = (left: Code, right: Code): Code => [left, right, simd(0xe4)];
+export const vectorSubtract = (left: Code, right: Code): Code => [left, right, simd(0xe5)];
 export const vectorMultiply = (left: Code, right: Code): Code => [left, right, simd(0xe6)];
+export const vectorMin = (left: Code, right: Code): Code => [left, right, simd(0xe8)];
+export const vectorMax = (left: Code, right: Code): Code => [left, right, simd(0xe9)];
+/** Nearest whole number, ties to even. */
+export const vectorNearest = (value: Code): Code => [value, simd(0x6a)];
+/** 2^value for four whole numbers within the normal exponents of a float32: the exponent field is written directly. */
+export const vectorPowerOfTwo = (value: Code): Code => {
+  const asIntegers: Code = [value, simd(0xf8)];
+  const bias = new Array<Code>(4).fill([127, 0, 0, 0]);
+  return [asIntegers, simd(0x0c, ...bias), simd(0xae), constant(23), simd(0xab)];
+};
+/** The same float32 four times. */
+export const vectorOf = (value: number): Code => {
+  const bytes = new Uint8Array(4);
+  new DataView(bytes.buffer).setFloat32(0, value, true);
+  return simd(0x0c, ...new Array<Code>(4).fill([...bytes]));
+};
 
 export type FunctionSource = { readonly name: string; readonly parameters: number; readonly integers: number; readonly vectors: number; readonly body: Code };
 

@@ -1,0 +1,138 @@
+import { closeSync, existsSync, fdatasyncSync, fsyncSync, ftruncateSync, openSync, readFileSync, readSync, renameSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { StateError } from './failures.ts';
+
+/** Where a record's payload lies in the journal file. */
+export type PayloadRef = { readonly offset: number; readonly length: number };
+
+/** A JSON header with a binary payload. */
+export type JournalRecord = { readonly header: unknown; readonly payload: PayloadRef };
+
+const FRAME_BYTES = 12;
+
+/**
+ * An append-only file of records. Frame: u32 header length, u32 payload length, u32 CRC-32 of both, header (JSON), payload; little-endian.
+ * A process may be killed in the middle of an append: the torn tail is recognised by its length or checksum and cut off at the next opening,
+ * so a record is there whole or not at all.
+ */
+export class Journal {
+  readonly path: string;
+  #fd: number;
+  #size: number;
+
+  private constructor(path: string, fd: number, size: number) {
+    this.path = path;
+    this.#fd = fd;
+    this.#size = size;
+  }
+
+  /** Opens or creates the file and hands every whole record to `visit`, oldest first. */
+  static open(path: string, visit: (record: JournalRecord) => void): Journal {
+    const isNew = !existsSync(path);
+    const fd = openSync(path, isNew ? 'wx+' : 'r+', 0o600);
+    if (isNew) {
+      syncFolder(dirname(path));
+      return new Journal(path, fd, 0);
+    }
+    const bytes = readFileSync(path);
+    const end = scan(path, bytes, visit);
+    if (end < bytes.length) ftruncateSync(fd, end);
+    return new Journal(path, fd, end);
+  }
+
+  get sizeBytes(): number {
+    return this.#size;
+  }
+
+  /** Appends a record. `durable` also waits for the disk, for what a caller was promised. */
+  append(header: unknown, payload: Uint8Array = new Uint8Array(), durable = false): PayloadRef {
+    const frame = encodeFrame(header, payload);
+    writeAll(this.#fd, frame, this.#size);
+    if (durable) fdatasyncSync(this.#fd);
+    this.#size += frame.length;
+    return { offset: this.#size - payload.length, length: payload.length };
+  }
+
+  read(ref: PayloadRef): Uint8Array<ArrayBuffer> {
+    const bytes = new Uint8Array(ref.length);
+    const got = readSync(this.#fd, bytes, 0, ref.length, ref.offset);
+    if (got !== ref.length) throw new StateError(`${this.path}: the file is shorter than it was; the state folder was changed from outside`);
+    return bytes;
+  }
+
+  /** Replaces the file by one that holds only `records`, all or nothing. Old refs are void; `visit` gets the new ones. */
+  rewrite(records: readonly { readonly header: unknown; readonly payload: Uint8Array }[], visit: (record: JournalRecord) => void): void {
+    const bytes = Buffer.concat(records.map((record) => encodeFrame(record.header, record.payload)));
+    replaceFile(this.path, bytes);
+    closeSync(this.#fd);
+    this.#fd = openSync(this.path, 'r+');
+    this.#size = scan(this.path, bytes, visit);
+  }
+
+  close(): void {
+    closeSync(this.#fd);
+  }
+}
+
+/** Writes a file so that after a crash either the old or the whole new content is there. */
+export function replaceFile(path: string, bytes: Uint8Array): void {
+  const temporary = `${path}.tmp`;
+  const fd = openSync(temporary, 'w', 0o600);
+  try {
+    writeAll(fd, bytes, 0);
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+  renameSync(temporary, path);
+  syncFolder(dirname(path));
+}
+
+function writeAll(fd: number, bytes: Uint8Array, position: number): void {
+  let done = 0;
+  while (done < bytes.length) done += writeSync(fd, bytes, done, bytes.length - done, position + done);
+}
+
+function syncFolder(folder: string): void {
+  const fd = openSync(folder, 'r');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function encodeFrame(header: unknown, payload: Uint8Array): Buffer {
+  const head = Buffer.from(JSON.stringify(header), 'utf8');
+  const frame = Buffer.allocUnsafe(FRAME_BYTES + head.length + payload.length);
+  frame.writeUInt32LE(head.length, 0);
+  frame.writeUInt32LE(payload.length, 4);
+  frame.set(head, FRAME_BYTES);
+  frame.set(payload, FRAME_BYTES + head.length);
+  frame.writeUInt32LE(crc32(frame.subarray(FRAME_BYTES)), 8);
+  return frame;
+}
+
+/** Returns where the last whole record ends. */
+function scan(path: string, bytes: Buffer, visit: (record: JournalRecord) => void): number {
+  let at = 0;
+  while (at + FRAME_BYTES <= bytes.length) {
+    const headerLength = bytes.readUInt32LE(at);
+    const length = bytes.readUInt32LE(at + 4);
+    const payloadAt = at + FRAME_BYTES + headerLength;
+    const end = payloadAt + length;
+    if (end > bytes.length || crc32(bytes.subarray(at + FRAME_BYTES, end)) !== bytes.readUInt32LE(at + 8)) break;
+    visit({ header: parseHeader(path, bytes.toString('utf8', at + FRAME_BYTES, payloadAt)), payload: { offset: payloadAt, length } });
+    at = end;
+  }
+  return at;
+}
+
+function parseHeader(path: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new StateError(`${path}: a record with a good checksum is not JSON (${String(cause)}); the file was not written by this service`);
+  }
+}

@@ -1,0 +1,64 @@
+import { type BaseModelFile, ThreadCalls } from './thread-calls.ts';
+
+/** One asample call, checked. Sequence i is drawn with `seeds[i]`. */
+export type SampleJob = {
+  /** A base model's name, or the key of an adapter that was handed in. */
+  readonly weights: string;
+  readonly prompt: Int32Array;
+  /** 0 scores the prompt only: the one sequence of the answer is empty. */
+  readonly maxTokens: number;
+  readonly temperature: number;
+  readonly stopTokens: readonly number[];
+  readonly seeds: readonly number[];
+  readonly promptLogprobs: boolean;
+  readonly topkPromptLogprobs: number;
+};
+
+export type SamplingCall =
+  | { readonly op: 'sample'; readonly job: SampleJob }
+  | { readonly op: 'cancel'; readonly callId: number }
+  | { readonly op: 'adapter'; readonly key: string; readonly baseModel: string; readonly weights: Uint8Array }
+  | { readonly op: 'forget'; readonly key: string };
+
+export type StartedSample = { readonly callId: number; readonly result: Promise<Uint8Array<ArrayBuffer>> };
+
+/** What sampling needs from the engine. */
+export interface SamplingBackend {
+  /** Starts a job; the result is a protobuf SampleResponse. */
+  sample(job: SampleJob): StartedSample;
+  /** Gives up a job; its result rejects with UserError. */
+  cancel(callId: number): void;
+  /** Makes a LoRA snapshot known under `key`, merged into its base model. */
+  addAdapter(key: string, baseModel: string, weights: Uint8Array): void;
+  forgetAdapter(key: string): void;
+}
+
+/** The decoder in a worker thread of its own; jobs that are there at the same time share its steps. */
+export class SamplingThread implements SamplingBackend {
+  readonly #thread: ThreadCalls<SamplingCall>;
+
+  constructor(models: readonly BaseModelFile[], onDeath: (reason: Error) => void) {
+    this.#thread = new ThreadCalls(new URL('./sampling-thread.ts', import.meta.url), models, onDeath);
+  }
+
+  sample(job: SampleJob): StartedSample {
+    const { id, answer } = this.#thread.start<Uint8Array<ArrayBuffer>>({ op: 'sample', job });
+    return { callId: id, result: answer };
+  }
+
+  cancel(callId: number): void {
+    this.#thread.send(0, { op: 'cancel', callId });
+  }
+
+  addAdapter(key: string, baseModel: string, weights: Uint8Array): void {
+    this.#thread.send(0, { op: 'adapter', key, baseModel, weights });
+  }
+
+  forgetAdapter(key: string): void {
+    this.#thread.send(0, { op: 'forget', key });
+  }
+
+  stop(): Promise<void> {
+    return this.#thread.stop();
+  }
+}

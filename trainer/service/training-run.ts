@@ -1,0 +1,229 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { HttpFailure, StateError, UserError } from './failures.ts';
+import { CREATE_SEQ, type CheckpointKind, formatPath } from './ids.ts';
+import { Journal, type PayloadRef } from './journal.ts';
+import type { FutureState, Outcome } from './outcome.ts';
+import { CheckpointFiles } from './checkpoint-files.ts';
+import { checkpointKey, type Operation, parseRunRecord, RunLedger, type RunRecord, type RunRecordOf, type StoredRequest } from './run-journal.ts';
+import { type Execution, execute, type RunSurroundings } from './run-operations.ts';
+import { Waiters } from './waiters.ts';
+
+/** A journal that has grown beyond this is rewritten to what still matters. */
+const COMPACT_ABOVE_BYTES = 24 * 1024 * 1024;
+
+/**
+ * One model in training. A call is written to the journal before it is answered, carried out when its sequence number's turn comes,
+ * and its result is written together with the model's new state in one record: after a kill, either the call was carried out and its
+ * result is there, or it is carried out again from the same state. Gradients gathered since the last state are gathered again from
+ * the journaled calls, which gives the same bits because the engine is deterministic.
+ */
+export class TrainingRun {
+  readonly #journal: Journal;
+  readonly #ledger = new RunLedger();
+  readonly #files: CheckpointFiles;
+  readonly #around: RunSurroundings;
+  readonly #waiters = new Waiters<number>();
+  #isInEngine = false;
+  #isWorking = false;
+  #sizeAfterCompaction = 0;
+
+  private constructor(folder: string, around: RunSurroundings) {
+    mkdirSync(folder, { recursive: true });
+    this.#around = around;
+    this.#files = new CheckpointFiles(folder);
+    const path = join(folder, 'journal.log');
+    this.#journal = Journal.open(path, ({ header, payload }) => this.#ledger.add(parseRunRecord(path, header), payload));
+  }
+
+  /** Makes a new model; `operation` is its creation. Durable when this returns. */
+  static begin(folder: string, around: RunSurroundings, model: RunRecordOf<'model'>, operation: Operation): TrainingRun {
+    const run = new TrainingRun(folder, around);
+    run.#write(model);
+    run.submit(CREATE_SEQ, operation);
+    return run;
+  }
+
+  /** Takes up a model from its folder; null when the folder's journal was torn before the model's first records. */
+  static recover(folder: string, around: RunSurroundings): TrainingRun | null {
+    const run = new TrainingRun(folder, around);
+    if (run.#ledger.model === null || (run.#ledger.nextSeq === CREATE_SEQ && run.#ledger.request(CREATE_SEQ) === null)) {
+      run.close();
+      return null;
+    }
+    run.#work();
+    return run;
+  }
+
+  get model(): RunRecordOf<'model'> {
+    if (this.#ledger.model === null) throw new StateError(`${this.#journal.path}: has no model record`);
+    return this.#ledger.model;
+  }
+
+  get checkpoints(): readonly RunRecordOf<'checkpoint'>[] {
+    return [...this.#ledger.checkpoints.values()];
+  }
+
+  /** ISO time of the last finished call, or of the creation. */
+  get lastRequestTime(): string {
+    return this.#ledger.lastResult?.record.at ?? this.model.createdAt;
+  }
+
+  /** Accepts a call, once per sequence number: a repeat changes nothing. Durable when this returns. */
+  submit(seq: number, operation: Operation, body?: Uint8Array): void {
+    if (seq < this.#ledger.nextSeq || this.#ledger.request(seq) !== null) return;
+    this.#write({ record: 'request', seq, operation }, body, true);
+    this.#work();
+  }
+
+  future(seq: number): FutureState {
+    const result = this.#ledger.result(seq);
+    if (result === null) {
+      if (seq < this.#ledger.nextSeq) return { kind: 'gone' };
+      return this.#ledger.request(seq) === null ? { kind: 'unknown' } : { kind: 'pending' };
+    }
+    const { outcome } = result.record;
+    return outcome.kind === 'proto' ? { kind: 'proto', bytes: this.#journal.read(result.payload) } : outcome;
+  }
+
+  /** Resolves when the call `seq` has ended or the time is up. */
+  async wait(seq: number, timeoutMs: number): Promise<void> {
+    if (this.future(seq).kind === 'pending') await this.#waiters.wait(seq, timeoutMs);
+  }
+
+  checkpoint(kind: CheckpointKind, name: string): RunRecordOf<'checkpoint'> | null {
+    return this.#ledger.checkpoints.get(checkpointKey(kind, name)) ?? null;
+  }
+
+  /** LoRA weights of a checkpoint and, for training checkpoints, the optimizer state. Throws UserError when there is none. */
+  readCheckpoint(kind: CheckpointKind, name: string): { readonly weights: Uint8Array; readonly optimizer: Uint8Array | null } {
+    if (this.checkpoint(kind, name) === null) {
+      throw new UserError(`${formatPath({ run: this.model.modelId, kind, name })}: no such checkpoint`);
+    }
+    return { weights: this.#files.weights(kind, name), optimizer: kind === 'weights' ? this.#files.optimizer(name) : null };
+  }
+
+  setExpiry(kind: CheckpointKind, name: string, expiresAt: string | null): void {
+    const checkpoint = this.checkpoint(kind, name);
+    if (checkpoint === null) throw new HttpFailure(404, `no checkpoint ${checkpointKey(kind, name)} in ${this.model.modelId}`);
+    this.#write({ ...checkpoint, expiresAt }, undefined, true);
+  }
+
+  removeCheckpoint(kind: CheckpointKind, name: string): void {
+    if (this.checkpoint(kind, name) === null) return;
+    this.#write({ record: 'checkpoint_removed', kind, name }, undefined, true);
+    this.#files.remove(kind, name);
+  }
+
+  /** Frees the engine's copy and trims the journal. The model comes back by itself with its next call. */
+  async unload(): Promise<void> {
+    if (this.#isWorking) return;
+    this.#compact();
+    if (!this.#isInEngine) return;
+    this.#isInEngine = false;
+    await this.#around.backend.drop(this.model.modelId);
+  }
+
+  close(): void {
+    this.#journal.close();
+  }
+
+  #write(record: RunRecord, payload?: Uint8Array, durable = false): void {
+    this.#ledger.add(record, this.#journal.append(record, payload, durable));
+  }
+
+  /** Carries out calls as long as the next one is there. */
+  #work(): void {
+    if (this.#isWorking) return;
+    this.#isWorking = true;
+    this.#workThrough()
+      .catch(this.#around.onFatal)
+      .finally(() => {
+        this.#isWorking = false;
+      });
+  }
+
+  async #workThrough(): Promise<void> {
+    for (let request = this.#ledger.request(this.#ledger.nextSeq); request !== null; request = this.#ledger.request(this.#ledger.nextSeq)) {
+      const execution = await this.#tryExecute(request);
+      for (const record of execution.records) this.#write(record);
+      this.#finish(request.record.seq, execution);
+    }
+  }
+
+  async #tryExecute(request: StoredRequest): Promise<Execution> {
+    try {
+      if (request.record.seq !== CREATE_SEQ) await this.#bringIntoEngine();
+      const execution = await execute({
+        run: this,
+        ...request.record,
+        files: this.#files,
+        body: () => this.#journal.read(request.payload),
+        around: this.#around,
+        storedState: () => this.#readState(),
+      });
+      this.#isInEngine = true;
+      return execution;
+    } catch (error) {
+      // What the engine holds after a failure is unknown; the next call starts from the journal.
+      this.#isInEngine = false;
+      const category = error instanceof UserError ? 'user' : 'server';
+      return { outcome: { kind: 'failed', error: error instanceof Error ? error.message : String(error), category }, state: null, records: [] };
+    }
+  }
+
+  #finish(seq: number, { outcome, state }: Execution): void {
+    const at = this.#around.now().toISOString();
+    if (state !== null) {
+      this.#write(
+        { record: 'done', seq, outcome: withoutBytes(outcome), state: { weightsBytes: state.weights.length }, at },
+        Buffer.concat([state.weights, state.optimizer]),
+      );
+    } else {
+      this.#write({ record: 'done', seq, outcome: withoutBytes(outcome), state: null, at }, outcome.kind === 'proto' ? outcome.bytes : undefined);
+    }
+    this.#waiters.notify(seq);
+    if (this.#journal.sizeBytes > COMPACT_ABOVE_BYTES + this.#sizeAfterCompaction) this.#compact();
+  }
+
+  /** Puts the stored state into the engine and gathers the gradients since then again. */
+  async #bringIntoEngine(): Promise<void> {
+    if (this.#isInEngine) return;
+    const { modelId, baseModel } = this.model;
+    const state = this.#readState();
+    if (baseModel === null) throw new UserError(`model ${modelId} was not created: its creation failed`);
+    await this.#around.backend.restore(modelId, baseModel, state);
+    for (const { payload } of this.#ledger.gradientRequests()) {
+      await this.#around.backend.forwardBackward(modelId, this.#journal.read(payload));
+    }
+    this.#isInEngine = true;
+  }
+
+  #readState(): { readonly weights: Uint8Array; readonly optimizer: Uint8Array } {
+    const stored = this.#ledger.state;
+    const weightsBytes = stored?.record.state?.weightsBytes;
+    if (stored === null || weightsBytes === undefined) {
+      throw new UserError(`model ${this.model.modelId} was not created: its creation failed`);
+    }
+    const bytes = this.#journal.read(stored.payload);
+    return { weights: bytes.slice(0, weightsBytes), optimizer: bytes.slice(weightsBytes) };
+  }
+
+  #compact(): void {
+    const records = this.#ledger.live().map(({ record, payload }) => ({ header: record, payload: this.#readPayload(payload) }));
+    const { path } = this.#journal;
+    const fresh: [RunRecord, PayloadRef][] = [];
+    this.#journal.rewrite(records, ({ header, payload }) => fresh.push([parseRunRecord(path, header), payload]));
+    this.#ledger.reset(fresh);
+    this.#sizeAfterCompaction = this.#journal.sizeBytes;
+  }
+
+  #readPayload(payload: PayloadRef): Uint8Array {
+    return payload.length === 0 ? new Uint8Array() : this.#journal.read(payload);
+  }
+}
+
+function withoutBytes(outcome: Outcome): RunRecordOf<'done'>['outcome'] {
+  if (outcome.kind === 'proto') return { kind: 'proto' };
+  return outcome.kind === 'json' ? { kind: 'json', value: { ...outcome.value } } : outcome;
+}
