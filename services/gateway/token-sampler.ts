@@ -16,7 +16,11 @@ export type SampleResult = {
   readonly promptCacheHitTokens: number;
 };
 
-/** Weights that can be sampled, handed to the gateway by the worker. `version` is written into every span it makes. */
+/**
+ * Weights that can be sampled, handed to the gateway by the worker. `version` is written into every span it makes.
+ * `sample` fails with `SamplerBusy` when the agent should come back later, with `SamplerUnavailable` when the model cannot be
+ * reached (both in errors.ts), with anything else when it is broken; it stops early when `signal` aborts.
+ */
 export interface TokenSampler {
   readonly version: string;
   sample(request: SampleRequest): Promise<SampleResult>;

@@ -1,0 +1,69 @@
+/** Thrown by a sampler that is full for now: the agent is told to come back (HTTP 429), and the call may succeed later unchanged. */
+export class SamplerBusy extends Error {
+  override readonly name = 'SamplerBusy';
+  readonly retryAfterMs: number;
+  constructor(message: string, retryAfterMs: number) {
+    super(message);
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** Thrown by a sampler that cannot be reached (HTTP 503). Any other error of a sampler is answered with 502. */
+export class SamplerUnavailable extends Error {
+  override readonly name = 'SamplerUnavailable';
+}
+
+/** An answer that is an error in OpenAI's shape. `message` goes to the agent: no secrets, and not the words that clients read as a quota error. */
+export class GatewayError extends Error {
+  override readonly name = 'GatewayError';
+  readonly status: 400 | 401 | 404 | 410 | 413 | 429 | 500 | 502 | 503;
+  readonly code: string;
+  readonly param: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    status: GatewayError['status'],
+    code: string,
+    message: string,
+    more: { param?: string | null; headers?: Record<string, string> } = {},
+  ) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.param = more.param ?? null;
+    this.headers = more.headers ?? {};
+  }
+
+  body() {
+    const type = this.status >= 500 ? 'server_error' : this.status === 401 ? 'authentication_error' : 'invalid_request_error';
+    return { error: { message: this.message, type, param: this.param, code: this.code } };
+  }
+}
+
+/** The one form that LiteLLM, harbor's terminus-2 and OpenHands all read as "context too long". */
+export function contextOverflow(promptTokens: number, limitTokens: number): GatewayError {
+  return new GatewayError(
+    400,
+    'context_length_exceeded',
+    `This model's maximum context length is ${limitTokens} tokens. However, your request has ${promptTokens} input tokens. ` +
+      'Please reduce the length of the messages.',
+    { param: 'messages' },
+  );
+}
+
+export function invalidRequest(param: string, message: string): GatewayError {
+  return new GatewayError(400, 'invalid_request', message, { param });
+}
+
+/** Maps what a sampler threw to the agent's answer. The cause stays in the trial's record; an agent learns only what to do. */
+export function samplerFailure(cause: unknown): GatewayError {
+  if (cause instanceof SamplerBusy) {
+    const seconds = Math.max(1, Math.ceil(cause.retryAfterMs / 1000));
+    return new GatewayError(429, 'model_busy', `The model is busy. Send the same request again in ${seconds} s.`, {
+      headers: { 'retry-after': String(seconds), 'retry-after-ms': String(Math.max(1, Math.ceil(cause.retryAfterMs))) },
+    });
+  }
+  if (cause instanceof SamplerUnavailable)
+    return new GatewayError(503, 'model_unavailable', 'The model cannot be reached. Nothing was sampled; send the same request again.');
+  return new GatewayError(502, 'model_failed', "The model failed to answer. The trial's record has the cause.");
+}

@@ -1,0 +1,105 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import type { TrialId } from '../../core/ids.ts';
+import type { TrialRecord } from './record.ts';
+import { gatewayApp, nodeServer } from './server.ts';
+import { type TrialOptions, TrialSession } from './session.ts';
+
+export type { CallLink, FragmentCause } from './conversation.ts';
+export { SamplerBusy, SamplerUnavailable } from './errors.ts';
+export { PROOF_LIMITS, type ProofInput, type ProofResult, proveTokens } from './proof.ts';
+export type { CallNotice, ModelFailure, TrialRecord } from './record.ts';
+export type { ChatMessage, ChatRenderer, RendererFingerprint } from './renderer.ts';
+export { rendererFor, UnknownRendererError } from './renderers/index.ts';
+export type { TrialOptions } from './session.ts';
+export type { SampleRequest, SampleResult, TokenSampler } from './token-sampler.ts';
+
+const DEFAULT_MAX_BODY_BYTES = 16 * 1024 * 1024;
+const DEFAULT_PING_MS = 10_000;
+/** How many ended trials are remembered, to tell a late agent "ended" rather than "unknown". */
+const REMEMBERED_TRIALS = 10_000;
+
+export type GatewayOptions = {
+  readonly host: string;
+  /** 0 lets the system choose. */
+  readonly port: number;
+  /** Where agents reach this gateway, if not at `http://host:port`. */
+  readonly publicUrl?: string;
+  /** Largest request body. Default 16 MiB. */
+  readonly maxBodyBytes?: number;
+  /** How long a streaming client waits before it gets the first sign of life. Default 10 s. */
+  readonly pingMs?: number;
+};
+
+/** A trial's door to the model, open until disposed. `record()` works after that too. */
+export interface GatewaySession extends AsyncDisposable {
+  /** Base URL for an OpenAI client: `<url>/t/<trialId>/v1`. */
+  readonly apiBase: string;
+  /** 192 random bits, good for this trial only and dead when the session ends. */
+  readonly apiKey: string;
+  record(): TrialRecord;
+}
+
+export interface Gateway extends AsyncDisposable {
+  readonly url: string;
+  /** @throws Error when the trial is open already, or a limit is not a positive number. */
+  open(trial: TrialOptions): GatewaySession;
+  /** Ends every session and all connections. */
+  close(): Promise<void>;
+}
+
+/** Starts the OpenAI-compatible endpoint of a rollout worker. @throws when the port is taken. */
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const open = new Map<string, TrialSession>();
+  const ended = new Set<string>();
+  const app = gatewayApp((trialId) => open.get(trialId) ?? (ended.has(trialId) ? 'ended' : undefined), {
+    maxBodyBytes: options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES,
+    pingMs: options.pingMs ?? DEFAULT_PING_MS,
+  });
+  const server = nodeServer(app);
+  server.listen(options.port, options.host);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const url = (options.publicUrl ?? `http://${options.host}:${port}`).replace(/\/+$/, '');
+
+  const end = (trialId: TrialId, session: TrialSession) => {
+    if (open.get(trialId) !== session) return;
+    session.end();
+    open.delete(trialId);
+    ended.add(trialId);
+    const [oldest] = ended;
+    if (oldest !== undefined && ended.size > REMEMBERED_TRIALS) ended.delete(oldest);
+  };
+  const close = async () => {
+    for (const [trialId, session] of open) end(trialId as TrialId, session);
+    const closed = once(server, 'close');
+    server.close();
+    if ('closeAllConnections' in server) server.closeAllConnections();
+    await closed;
+  };
+  return {
+    url,
+    open(trial) {
+      if (open.has(trial.trialId)) throw new Error(`trial ${trial.trialId} is open already; end its session before opening it again`);
+      checkLimits(trial);
+      const session = new TrialSession(trial);
+      open.set(trial.trialId, session);
+      ended.delete(trial.trialId);
+      return {
+        apiBase: `${url}/t/${encodeURIComponent(trial.trialId)}/v1`,
+        apiKey: session.apiKey,
+        record: () => session.record(),
+        [Symbol.asyncDispose]: async () => end(trial.trialId, session),
+      };
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+function checkLimits({ contextLimitTokens, maxTokensPerCall, maxCalls, temperature }: TrialOptions): void {
+  const counts = { contextLimitTokens, maxTokensPerCall, maxCalls: maxCalls ?? 1 };
+  for (const [name, value] of Object.entries(counts))
+    if (!Number.isInteger(value) || value < 1) throw new Error(`${name} must be a positive whole number; got ${value}`);
+  if (!Number.isFinite(temperature) || temperature < 0) throw new Error(`temperature must be 0 or more; got ${temperature}`);
+}

@@ -1,0 +1,63 @@
+/** A chat message after the wire has been parsed: text only, `developer` read as `system`. */
+export type ChatMessage = {
+  readonly role: 'system' | 'user' | 'assistant' | 'tool';
+  readonly content: string;
+  readonly reasoning?: string;
+  readonly toolCalls?: readonly ToolCall[];
+  readonly toolCallId?: string;
+};
+
+/** `arguments` is the JSON text as the model or the agent wrote it. */
+export type ToolCall = { readonly id: string; readonly name: string; readonly arguments: string };
+
+/** An OpenAI `tools[]` entry, handed to the template as it came. */
+export type ToolDefinition = Readonly<Record<string, unknown>>;
+
+/** What the model said in one turn, read from its ids. Fields that are absent were not there. */
+export type ParsedTurn = { readonly content: string; readonly reasoning?: string; readonly toolCalls?: readonly ToolCall[] };
+
+/** A turn that was sampled earlier and stands in `messages` at `producedIndex`; what follows it is to be appended to its ids. */
+export type ExtendRequest = {
+  readonly messages: readonly ChatMessage[];
+  readonly producedIndex: number;
+  /** True when the sampled ids end in a stop token. If not (cut by length), the delta must begin with what closes the turn. */
+  readonly closed: boolean;
+  readonly tools: readonly ToolDefinition[];
+};
+
+/** The ids to put after prompt + sampled ids, generation prompt included; or why this template cannot be extended here. */
+export type Extension = { readonly delta: Int32Array } | { readonly refused: string };
+
+/** The model's ids as text. `size` counts ids: valid ones are 0 … size-1. */
+export type Vocabulary = { readonly size: number; idToString(id: number): string };
+
+/** Digests that must be equal for two models whose token ids are compared (student and teacher). */
+export type RendererFingerprint = { readonly template: string; readonly vocabulary: string };
+
+/** Native tokenizers encode off the event loop, small ones at once; callers await either. */
+export type Awaitable<T> = T | Promise<T>;
+
+/**
+ * A model's chat template and tokenizer in one: messages to ids and ids to messages.
+ * Only text that no model sampled may ever go through `tokenize`, `render` or `extend`; sampled ids are spliced by the caller.
+ */
+export interface ChatRenderer {
+  /** Name used in configs, e.g. `stillroom_tiny`. */
+  readonly name: string;
+  readonly tokenizer: string;
+  /** Ids that end an assistant turn; the sampler returns the one it met as the last sampled id. */
+  readonly stopTokens: readonly number[];
+  /** False: requests with tools are refused by name before anything is rendered. */
+  readonly supportsTools: boolean;
+  readonly vocabulary: Vocabulary;
+  tokenize(text: string): Awaitable<Int32Array>;
+  /** The whole conversation as ids. Used for the first call of a fragment only. */
+  render(
+    messages: readonly ChatMessage[],
+    options: { readonly tools: readonly ToolDefinition[]; readonly addGenerationPrompt: boolean },
+  ): Awaitable<Int32Array>;
+  extend(request: ExtendRequest): Awaitable<Extension>;
+  /** Reads sampled ids. Never fails: what cannot be read as a tool call comes back as content. */
+  parse(sampled: Int32Array): ParsedTurn;
+  fingerprint(): Awaitable<RendererFingerprint>;
+}

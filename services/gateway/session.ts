@@ -1,0 +1,193 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { TrialId } from '../../core/ids.ts';
+import { ConversationTree, type PlacedPrompt } from './conversation.ts';
+import { contextOverflow, GatewayError, SamplerBusy, SamplerUnavailable, samplerFailure } from './errors.ts';
+import { type CallNotice, type TrialRecord, TrialRecorder } from './record.ts';
+import type { ChatRenderer, ParsedTurn } from './renderer.ts';
+import { checkSample } from './sample-check.ts';
+import type { SampleResult, TokenSampler } from './token-sampler.ts';
+import { type ChatRequest, extraStopTokens, refuseUnsupported } from './wire.ts';
+
+const KEY_BYTES = 24;
+
+/** One attempt's access to the model. Limits in tokens; `temperature` is the run's, and the only one that is sampled. */
+export type TrialOptions = {
+  readonly trialId: TrialId;
+  /** Written into answers; the request's own `model` is not compared, since agents send aliases. */
+  readonly modelName: string;
+  readonly sampler: TokenSampler;
+  readonly renderer: ChatRenderer;
+  readonly contextLimitTokens: number;
+  readonly maxTokensPerCall: number;
+  readonly temperature: number;
+  /** Calls beyond this are refused. Absent: no limit. */
+  readonly maxCalls?: number;
+  /** Told of each call after it is recorded and before it is answered; if it fails, so does the call (500). */
+  readonly onCall?: (call: CallNotice) => void | Promise<void>;
+};
+
+/** A recorded call, for the answer. */
+export type Completion = {
+  readonly callIndex: number;
+  readonly prompt: Int32Array;
+  readonly sampled: Int32Array;
+  readonly logprobs: Float64Array;
+  readonly maskedTokens: number;
+  readonly stop: 'stop' | 'length';
+  readonly cachedPromptTokens: number;
+  readonly said: ParsedTurn;
+};
+
+/** The server's side of a trial: checks the key, samples, records. */
+export class TrialSession {
+  readonly options: TrialOptions;
+  readonly apiKey = `sr-${randomBytes(KEY_BYTES).toString('base64url')}`;
+  readonly #keyDigest = digest(this.apiKey);
+  readonly #recorder = new TrialRecorder();
+  readonly #tree: ConversationTree;
+  readonly #inFlight = new Set<AbortController>();
+  #ended = false;
+
+  constructor(options: TrialOptions) {
+    this.options = options;
+    this.#tree = new ConversationTree(options.renderer);
+  }
+
+  /** Digests are compared, so neither content nor length of a wrong key shows in the time. */
+  accepts(apiKey: string): boolean {
+    return timingSafeEqual(digest(apiKey), this.#keyDigest);
+  }
+
+  record(): TrialRecord {
+    return this.#recorder.snapshot();
+  }
+
+  /** Aborts calls in flight; they are answered with 410 and not recorded. */
+  end(): void {
+    this.#ended = true;
+    for (const call of this.#inFlight) call.abort(new Error('the trial has ended'));
+  }
+
+  /** @throws GatewayError ready to be sent; after one on the model's side `record().failure` is set. */
+  async complete(request: ChatRequest, clientGone: AbortSignal): Promise<Completion> {
+    refuseUnsupported(request, this.options);
+    this.#refuseBeyondMaxCalls();
+    const call = new AbortController();
+    const abort = () => call.abort(clientGone.reason);
+    this.#inFlight.add(call);
+    clientGone.addEventListener('abort', abort, { once: true });
+    if (clientGone.aborted) abort();
+    try {
+      const { renderer } = this.options;
+      const extraStops = await extraStopTokens(request.stop, renderer);
+      const placed = await this.#tree.prompt(request.messages, request.tools);
+      const maxTokens = this.#fit(placed.prompt.length, request.maxTokens);
+      return await this.#sample(placed, { maxTokens, extraStops, signal: call.signal });
+    } catch (cause) {
+      throw this.#asAnswer(cause);
+    } finally {
+      this.#inFlight.delete(call);
+      clientGone.removeEventListener('abort', abort);
+    }
+  }
+
+  async #sample(
+    placed: PlacedPrompt,
+    { maxTokens, extraStops, signal }: { maxTokens: number; extraStops: readonly number[]; signal: AbortSignal },
+  ): Promise<Completion> {
+    const { sampler, renderer, temperature } = this.options;
+    const { prompt } = placed;
+    const { version } = sampler; // before the call: weights that arrive during it did not sample it
+    const startedMs = performance.now();
+    let result: SampleResult;
+    try {
+      signal.throwIfAborted();
+      result = await sampler.sample({ prompt, maxTokens, temperature, stopTokens: [...renderer.stopTokens, ...extraStops], signal });
+    } catch (cause) {
+      throw this.#samplingFailed(cause, signal);
+    }
+    const samplingMs = performance.now() - startedMs;
+    if (signal.aborted) {
+      this.#recorder.waste(prompt.length, result.tokens.length);
+      throw this.#gone();
+    }
+    const completion = this.#keep(placed, result, { maxTokens, extraStops, version });
+    await this.options.onCall?.(notice(completion, samplingMs));
+    return completion;
+  }
+
+  #keep(
+    placed: PlacedPrompt,
+    result: SampleResult,
+    { maxTokens, extraStops, version }: { maxTokens: number; extraStops: readonly number[]; version: string },
+  ): Completion {
+    const { renderer } = this.options;
+    const { prompt } = placed;
+    const { sampled, logprobs, maskedTokens } = this.#check(prompt.length, result, maxTokens);
+    const endsInExtraStop = extraStops.includes(sampled.at(-1) ?? -1);
+    const said = renderer.parse(endsInExtraStop ? sampled.subarray(0, -1) : sampled);
+    const callIndex = this.#recorder.calls;
+    const link = this.#tree.record(placed, callIndex, sampled, said);
+    const { stop, promptCacheHitTokens: cachedPromptTokens } = result;
+    this.#recorder.add({ callIndex, prompt, sampled, logprobs, stop, sampler: version }, link, { cachedPromptTokens, maskedTokens });
+    return { callIndex, prompt, sampled, logprobs, maskedTokens, stop, cachedPromptTokens, said };
+  }
+
+  #check(promptTokens: number, result: SampleResult, maxTokens: number) {
+    try {
+      return checkSample(result, { maxTokens, vocabularySize: this.options.renderer.vocabulary.size });
+    } catch (cause) {
+      this.#recorder.waste(promptTokens, result.tokens.length);
+      this.#recorder.failed('bad_result', cause);
+      throw samplerFailure(cause);
+    }
+  }
+
+  /** Overflow is told before anything is sampled; a prompt is never clipped, only the room for the answer is. */
+  #fit(promptTokens: number, askedTokens: number | null): number {
+    const { contextLimitTokens, maxTokensPerCall } = this.options;
+    const roomTokens = contextLimitTokens - promptTokens;
+    if (roomTokens < 1) {
+      this.#recorder.overflowed();
+      throw contextOverflow(promptTokens, contextLimitTokens);
+    }
+    return Math.min(askedTokens ?? maxTokensPerCall, maxTokensPerCall, roomTokens);
+  }
+
+  #refuseBeyondMaxCalls(): void {
+    const { maxCalls } = this.options;
+    if (maxCalls !== undefined && this.#recorder.calls + this.#inFlight.size >= maxCalls)
+      throw new GatewayError(400, 'call_limit_reached', `This trial may call the model ${maxCalls} times, and has.`);
+  }
+
+  #samplingFailed(cause: unknown, signal: AbortSignal): GatewayError {
+    if (signal.aborted) return this.#gone();
+    const kind = cause instanceof SamplerBusy ? 'busy' : cause instanceof SamplerUnavailable ? 'unavailable' : 'failed';
+    this.#recorder.failed(kind, cause);
+    return samplerFailure(cause);
+  }
+
+  /** Nobody reads this when the client has left; when the trial has ended, the agent should know. */
+  #gone(): GatewayError {
+    return this.#ended ? trialEnded() : new GatewayError(400, 'client_gone', 'The client closed the connection; the call was aborted.');
+  }
+
+  #asAnswer(cause: unknown): GatewayError {
+    if (cause instanceof GatewayError) return cause;
+    this.#recorder.failed('internal', cause);
+    return new GatewayError(500, 'internal_error', "The gateway failed. The trial's record has the cause.");
+  }
+}
+
+function notice(completion: Completion, samplingMs: number): CallNotice {
+  const { callIndex, prompt, sampled, cachedPromptTokens, maskedTokens, stop } = completion;
+  return { callIndex, promptTokens: prompt.length, cachedPromptTokens, sampledTokens: sampled.length, maskedTokens, stop, samplingMs };
+}
+
+export function trialEnded(): GatewayError {
+  return new GatewayError(410, 'trial_ended', 'This trial has ended; its key is dead. Stop the agent.');
+}
+
+function digest(apiKey: string): Buffer {
+  return createHash('sha256').update(apiKey).digest();
+}
