@@ -76,7 +76,7 @@ describe('the generated files', () => {
     writeFileSync(join(dir, 'tasks', 'mark'), '');
     expect(generateQuickstart(dir, { sizes }).written).toBe(false);
     expect(existsSync(join(dir, 'tasks', 'mark'))).toBe(true);
-    const second = generateQuickstart(dir, { sizes, seed: 5, network: 'public' });
+    const second = generateQuickstart(dir, { sizes, seed: 5 });
     expect([first.written, second.written]).toEqual([true, true]);
     expect(readdirSync(second.tasksDir).sort()).toEqual([...second.trainIds, ...second.holdoutIds].sort());
   });

@@ -4,15 +4,12 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { SplitSizes } from './splits.ts';
 import { DEFAULT_SIZES, QUICKSTART_SEED, quickstartSplits } from './splits.ts';
-import type { NetworkMode } from './task-folder.ts';
 import { taskFolder } from './task-folder.ts';
 
 export type QuickstartOptions = {
   /** Which tasks are drawn; default `QUICKSTART_SEED`. */
   readonly seed?: number;
   readonly sizes?: SplitSizes;
-  /** Default `no-network`. */
-  readonly network?: NetworkMode;
 };
 
 export type Quickstart = {
@@ -43,7 +40,6 @@ export function generateQuickstart(dir: string = DEFAULT_DIR, options: Quickstar
   const settings = {
     seed: options.seed ?? QUICKSTART_SEED,
     sizes: options.sizes ?? DEFAULT_SIZES,
-    network: options.network ?? 'no-network',
   };
   const stamp = stampOf(settings);
   const splits = quickstartSplits(settings.seed, settings.sizes);
@@ -52,8 +48,7 @@ export function generateQuickstart(dir: string = DEFAULT_DIR, options: Quickstar
   if (written) {
     refuseForeign(target);
     const staging = stagingDir(target);
-    for (const task of [...splits.train, ...splits.holdout])
-      writeFolder(join(staging, 'tasks', task.id), taskFolder(task, settings.network));
+    for (const task of [...splits.train, ...splits.holdout]) writeFolder(join(staging, 'tasks', task.id), taskFolder(task));
     writeFolder(staging, { 'train.json': idList(ids.trainIds), 'holdout.json': idList(ids.holdoutIds), [STAMP]: stamp });
     swapIn(staging, target);
   }
@@ -115,10 +110,10 @@ function swapIn(staging: string, target: string): void {
 }
 
 if (import.meta.main) {
-  const { positionals, values } = parseArgs({ allowPositionals: true, options: { seed: { type: 'string' }, public: { type: 'boolean' } } });
+  const { positionals, values } = parseArgs({ allowPositionals: true, options: { seed: { type: 'string' } } });
   const seed = values.seed === undefined ? QUICKSTART_SEED : Number(values.seed);
   if (!Number.isSafeInteger(seed)) throw new Error(`--seed ${values.seed}: not a whole number`);
-  const made = generateQuickstart(positionals[0] ?? DEFAULT_DIR, { seed, network: values.public ? 'public' : 'no-network' });
+  const made = generateQuickstart(positionals[0] ?? DEFAULT_DIR, { seed });
   const what = `${made.trainIds.length} training and ${made.holdoutIds.length} held-out tasks in ${made.dir}`;
   process.stdout.write(made.written ? `wrote ${what}\n` : `${what}: up to date\n`);
 }

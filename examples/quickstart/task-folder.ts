@@ -2,14 +2,11 @@ import { shellText } from './sloppiness.ts';
 import type { QuickTask } from './tasks.ts';
 import { promptText } from './tasks.ts';
 
-/** Whether a task's sandbox may reach the network; `public` only for sandboxes that cannot close it (plain mode). */
-export type NetworkMode = 'no-network' | 'public';
-
 /** A harbor task folder (schema 1.4) as relative path → text. */
-export function taskFolder(task: QuickTask, network: NetworkMode): Record<string, string> {
+export function taskFolder(task: QuickTask): Record<string, string> {
   const environment = Object.entries(task.files).map(([name, digit]) => [`environment/${name}`, `${digit}\n`]);
   return {
-    'task.toml': taskToml(task, network),
+    'task.toml': taskToml(task),
     // No newline at the end: the prompt is exactly this text.
     'instruction.md': promptText(task),
     'environment/Dockerfile': dockerfile(task),
@@ -19,7 +16,7 @@ export function taskFolder(task: QuickTask, network: NetworkMode): Record<string
   };
 }
 
-function taskToml(task: QuickTask, network: NetworkMode): string {
+function taskToml(task: QuickTask): string {
   return `schema_version = "1.4"
 
 [task]
@@ -36,7 +33,7 @@ timeout_sec = 30.0
 timeout_sec = 15.0
 
 [environment]
-network_mode = "${network}"
+network_mode = "no-network"
 workdir = "/app"
 build_timeout_sec = 300.0
 cpus = 1
