@@ -1,0 +1,31 @@
+import { spawn } from 'node:child_process';
+import { constants } from 'node:os';
+import path from 'node:path';
+import { root } from './host.mjs';
+import { nodePath } from './packages.mjs';
+
+/**
+ * Runs our Node with `argv` in our place: same terminal, same folder, signals passed on, its exit code returned.
+ * Descriptor 3 of the child is a pipe that closes when we end, even by SIGKILL, so that it need not outlive us.
+ */
+export async function become(argv, env) {
+  const child = spawn(nodePath, argv, {
+    cwd: root,
+    stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
+    env: {
+      ...process.env,
+      ...env,
+      STILLROOM_PARENT_FD: '3',
+      PATH: [path.dirname(nodePath), path.join(root, 'node_modules', '.bin'), process.env.PATH].join(path.delimiter),
+    },
+  });
+  // At a terminal, Ctrl-C reaches the whole foreground group: passing it on would make it two.
+  const passOn = (signal) => {
+    if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, passOn);
+  return new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('exit', (code, signal) => resolve(signal === null ? (code ?? 1) : 128 + constants.signals[signal]));
+  });
+}

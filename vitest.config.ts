@@ -1,0 +1,15 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['**/*.test.ts'],
+    exclude: ['**/node_modules/**', '.stillroom/**'],
+    // One process a file: Temporal's native runtime exists once per process, and its crash must not take other files along.
+    pool: 'forks',
+    // Most files start real processes: more of them side by side only makes each slower.
+    maxWorkers: 2,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    teardownTimeout: 30_000,
+  },
+});
