@@ -66,16 +66,22 @@ function authorised(c: Context, lookup: TrialLookup): TrialSession {
  */
 async function streamed(sampling: Promise<Completion>, request: ChatRequest, session: TrialSession, pingMs: number): Promise<Response> {
   const early = await Promise.race([sampling, pause(pingMs)]);
-  const stream = ReadableStream.from(events(early ?? sampling, request, session, pingMs)).pipeThrough(new TextEncoderStream());
+  const stream = ReadableStream.from(events(early, sampling, request, session, pingMs)).pipeThrough(new TextEncoderStream());
   return new Response(stream, { headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' } });
 }
 
-async function* events(sampling: Completion | Promise<Completion>, request: ChatRequest, session: TrialSession, pingMs: number) {
+async function* events(
+  early: Completion | undefined,
+  sampling: Promise<Completion>,
+  request: ChatRequest,
+  session: TrialSession,
+  pingMs: number,
+) {
   try {
-    let completion: Completion | undefined;
+    let completion = early;
     while (!completion) {
+      yield ': ping\n\n';
       completion = await Promise.race([sampling, pause(pingMs)]);
-      if (!completion) yield ': ping\n\n';
     }
     yield* completionEvents(completion, request, context(session));
   } catch (cause) {
