@@ -98,7 +98,11 @@ function toBatchedTensor(name: string, datums: readonly Readonly<Record<string, 
   const trailing = tensors[0]?.shape.slice(1) ?? [];
   const isFloat = tensors[0]?.values instanceof Float32Array;
   const pieces = tensors.map((tensor, i) => {
-    if (tensor.values instanceof Float32Array !== isFloat || tensor.shape.slice(1).join() !== trailing.join() || tensor.sparse !== undefined) {
+    if (
+      tensor.values instanceof Float32Array !== isFloat ||
+      tensor.shape.slice(1).join() !== trailing.join() ||
+      tensor.sparse !== undefined
+    ) {
       throw new RangeError(`field "${name}" of datum ${i} differs from datum 0 in dtype or trailing shape`);
     }
     return tensor.values instanceof Float32Array ? float32Bytes(tensor.values) : int64Bytes(tensor.values);

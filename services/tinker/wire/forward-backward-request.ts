@@ -2,13 +2,13 @@ import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { fromWireTensor, type TensorInput, type TensorValue, toWireTensor } from './tensor-values.ts';
 import { int32Bytes, readInt32 } from './tensors.ts';
 import {
-  type Chunk as WireChunk,
   ChunkSchema,
-  type Datum as WireDatum,
   DatumSchema,
   ForwardBackwardRequestSchema,
   type LossConfigValue,
   LossConfigValueSchema,
+  type Chunk as WireChunk,
+  type Datum as WireDatum,
 } from './tinker_public_pb.ts';
 
 /** One piece of a model input. `tokens` are int32 ids. */
@@ -62,7 +62,9 @@ export function encodeForwardBackwardRequest(request: ForwardBackwardRequest): U
 /** @throws Error (from protobuf) or RangeError when the bytes are no valid request */
 export function decodeForwardBackwardRequest(bytes: Uint8Array): ReceivedForwardBackwardRequest {
   const message = fromBinary(ForwardBackwardRequestSchema, bytes);
-  const v2 = Object.entries(message.lossFnConfigV2).flatMap(([key, value]) => (value.value.case ? [[key, value.value.value] as const] : []));
+  const v2 = Object.entries(message.lossFnConfigV2).flatMap(([key, value]) =>
+    value.value.case ? [[key, value.value.value] as const] : [],
+  );
   return {
     modelId: message.modelId,
     seqId: message.seqId,
@@ -77,7 +79,8 @@ export function decodeForwardBackwardRequest(bytes: Uint8Array): ReceivedForward
 export function textTokens(modelInput: TrainingDatum['modelInput']): Int32Array {
   if (modelInput instanceof Int32Array) return modelInput;
   const pieces = modelInput.map((chunk) => {
-    if (chunk.type !== 'encoded_text') throw new RangeError(`model input holds a chunk of type "${chunk.type}" where only text is supported`);
+    if (chunk.type !== 'encoded_text')
+      throw new RangeError(`model input holds a chunk of type "${chunk.type}" where only text is supported`);
     return chunk.tokens;
   });
   if (pieces.length === 1 && pieces[0] !== undefined) return pieces[0];
@@ -128,7 +131,9 @@ function toWireChunk(chunk: Chunk): WireChunk {
       return create(ChunkSchema, { chunk: { case: 'encodedText', value: { tokens: int32Bytes(chunk.tokens) } } });
     case 'image': {
       const { data, format, expectedTokens } = chunk;
-      return create(ChunkSchema, { chunk: { case: 'image', value: { data, format, ...(expectedTokens === undefined ? {} : { expectedTokens }) } } });
+      return create(ChunkSchema, {
+        chunk: { case: 'image', value: { data, format, ...(expectedTokens === undefined ? {} : { expectedTokens }) } },
+      });
     }
     case 'dmel':
       return create(ChunkSchema, { chunk: { case: 'dmel', value: { dmel: chunk.dmel } } });

@@ -4,11 +4,11 @@ import { float32Bytes, int32Bytes, readFloat32, readInt32 } from './tensors.ts';
 import {
   PromptAltTokensSchema,
   SampledSequenceSchema,
-  type SampleResponse as WireSampleResponse,
   SampleResponseSchema,
   StopReason,
-  type TopkLogprobs as WireTopk,
   TopkLogprobsSchema,
+  type SampleResponse as WireSampleResponse,
+  type TopkLogprobs as WireTopk,
 } from './tinker_public_pb.ts';
 
 /** k candidates at each of `length` positions, row-major. Entries with a log-probability at or below TOPK_MASK are padding. */

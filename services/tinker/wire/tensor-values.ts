@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf';
-import { DType, SparseCsrSchema, type Tensor, TensorSchema } from './tinker_public_pb.ts';
 import { float32Bytes, int64Bytes, readBfloat16, readFloat32, readInt32, readInt64, readInt64AsInt32 } from './tensors.ts';
+import { DType, SparseCsrSchema, type Tensor, TensorSchema } from './tinker_public_pb.ts';
 
 /** A tensor in memory. The array's type is the dtype: Float32Array is float32, the integer arrays are int64 on the wire. */
 export type TensorValue = {
@@ -53,7 +53,8 @@ export function fromWireTensor(tensor: Tensor): TensorValue {
   const values = readValues(data.value ?? new Uint8Array(0), tensor.dtype);
   if (shape.length === 0) return { values, shape: [values.length] };
   const expected = elementCount(shape);
-  if (expected !== values.length) throw new RangeError(`a tensor of shape [${shape.join(', ')}] holds ${values.length} values, not ${expected}`);
+  if (expected !== values.length)
+    throw new RangeError(`a tensor of shape [${shape.join(', ')}] holds ${values.length} values, not ${expected}`);
   return { values, shape };
 }
 

@@ -1,0 +1,48 @@
+/**
+ * The sequence numbers of one model's calls. A call takes its numbers the moment it is made; its submission waits until
+ * the one before was answered, its result does not. After a failure the server may lack a number and would wait for it
+ * for ever, so every later call fails with the same error.
+ */
+export class CallOrder {
+  #nextSeqId: number;
+  #lastSubmission: Promise<unknown> = Promise.resolve();
+  #failure: { readonly error: unknown } | null = null;
+
+  constructor(nextSeqId: number) {
+    this.#nextSeqId = nextSeqId;
+  }
+
+  get nextSeqId(): number {
+    return this.#nextSeqId;
+  }
+
+  /** `submit` gets the first of `count` consecutive numbers; `finish` what it returned. */
+  async run<Submitted, Result>(
+    count: number,
+    submit: (firstSeqId: number) => Promise<Submitted>,
+    finish: (submitted: Submitted) => Promise<Result>,
+  ): Promise<Result> {
+    this.#assertIntact();
+    const firstSeqId = this.#nextSeqId;
+    this.#nextSeqId += count;
+    const submission = this.#lastSubmission.then(() => {
+      this.#assertIntact();
+      return submit(firstSeqId);
+    });
+    this.#lastSubmission = submission.catch((error) => this.#fail(error));
+    try {
+      return await finish(await submission);
+    } catch (error) {
+      this.#fail(error);
+      throw error;
+    }
+  }
+
+  #fail(error: unknown): void {
+    this.#failure ??= { error };
+  }
+
+  #assertIntact(): void {
+    if (this.#failure !== null) throw this.#failure.error;
+  }
+}

@@ -1,0 +1,208 @@
+import type { StatePath } from '../../core/ids.ts';
+import { capabilitiesSchema, clientConfigSchema, dynamicConfigSchema, sessionSchema, tokenSchema } from './answers.ts';
+import { Caller } from './caller.ts';
+import { Checkpoints } from './checkpoints.ts';
+import { BadRequest, CredentialRefused, SessionLost } from './errors.ts';
+import { Heartbeat } from './heartbeat.ts';
+import type { ChunkPolicy } from './loss-call.ts';
+import { type CreatedModel, createModel, createModelFromState, getInfo, type ModelInfo, type ModelOptions } from './models.ts';
+import { openSamplingSession, Sampler, type SamplerSource } from './sampler.ts';
+import { type ConnectionOptions, resolveConnection } from './settings.ts';
+import { TrainingClient } from './training.ts';
+
+export type ConnectOptions = ConnectionOptions & {
+  readonly tags?: readonly string[];
+  readonly userMetadata?: Readonly<Record<string, string>>;
+};
+
+export type FinishReason = 'success' | 'errored' | 'interrupted';
+
+export type SupportedModel = {
+  readonly modelName: string | null;
+  readonly maxContextLength: number | null;
+  readonly isTrainable: boolean | null;
+  readonly isSampleable: boolean | null;
+};
+
+/** What the service wants of its clients; what it does not say is the protocol's default. */
+type ServiceFlags = { readonly chunks: ChunkPolicy; readonly mayCancelSamples: boolean };
+
+const FINISH_TIMEOUT_MS = 5000;
+/** An attached client numbers what it opens from here on at random: it cannot know what the session's first client has used. */
+const ATTACHED_FIRST_SEQ_ID = 1_000_000;
+
+/** A session with a Tinker-compatible service. */
+export class TinkerClient implements AsyncDisposable {
+  readonly sessionId: string;
+  readonly checkpoints: Checkpoints;
+  readonly #caller: Caller;
+  readonly #flags: ServiceFlags;
+  readonly #heartbeat: Heartbeat;
+  readonly #isOwner: boolean;
+  #nextModelSeqId: number;
+  #nextSamplingSeqId: number;
+
+  private constructor(caller: Caller, flags: ServiceFlags, sessionId: string, isOwner: boolean) {
+    this.sessionId = sessionId;
+    this.checkpoints = new Checkpoints(caller);
+    this.#caller = caller;
+    this.#flags = flags;
+    this.#isOwner = isOwner;
+    this.#heartbeat = new Heartbeat(caller);
+    this.#heartbeat.keepAlive(sessionId);
+    this.#nextModelSeqId = isOwner ? 0 : attachedSeqId();
+    this.#nextSamplingSeqId = isOwner ? 0 : attachedSeqId();
+  }
+
+  /**
+   * Opens a new session. A service that is not up yet is waited for (`noProgressMs`).
+   * @throws SettingMissing, CredentialRefused, RetryLater
+   */
+  static async connect(options: ConnectOptions = {}): Promise<TinkerClient> {
+    return opened(options, async (caller, flags) => {
+      const body = JSON.stringify({
+        tags: options.tags ?? [],
+        user_metadata: options.userMetadata ?? {},
+        sdk_version: caller.connection.protocolVersion,
+        type: 'create_session',
+      });
+      const call = { method: 'POST', path: 'create_session', body, phase: 'submit', subject: 'other' } as const;
+      const session = await caller.json(call, sessionSchema);
+      if (session.error_message) throw new BadRequest(session.error_message, { call: 'create_session' });
+      return new TinkerClient(caller, flags, session.session_id, true);
+    });
+  }
+
+  /** Joins a session that another process opened: keeps it alive too, and `close` leaves it open. @throws SessionLost when it is gone */
+  static async attach(options: ConnectionOptions & { readonly sessionId: string }): Promise<TinkerClient> {
+    return opened(options, async (caller, flags) => {
+      const client = new TinkerClient(caller, flags, options.sessionId, false);
+      await client.#heartbeat.beat(options.sessionId).catch((error) => {
+        if (error instanceof SessionLost && error.status === 410) throw error;
+      });
+      return client;
+    });
+  }
+
+  async capabilities(): Promise<SupportedModel[]> {
+    const call = { method: 'GET', path: 'get_server_capabilities', phase: 'submit', subject: 'other' } as const;
+    const { supported_models } = await this.#caller.json(call, capabilitiesSchema);
+    return supported_models.map((model) => ({
+      modelName: model.model_name ?? null,
+      maxContextLength: model.max_context_length ?? null,
+      isTrainable: model.trainable ?? null,
+      isSampleable: model.sampleable ?? null,
+    }));
+  }
+
+  /** @throws SessionLost, or BadRequest when the weights are unknown */
+  async sampler(source: SamplerSource, options: { readonly version?: string } = {}): Promise<Sampler> {
+    const open = () => this.#inSession(() => openSamplingSession(this.#caller, this.sessionId, this.#nextSamplingSeqId++, source));
+    const version = options.version ?? ('baseModel' in source ? source.baseModel : source.samplerPath);
+    return new Sampler(this.#caller, version, this.#flags.mayCancelSamples, await open(), open);
+  }
+
+  /** @throws SessionLost, or BadRequest when the base model is unknown */
+  async createModel(options: ModelOptions): Promise<CreatedModel> {
+    const seqId = options.modelSeqId ?? this.#nextModelSeqId++;
+    return this.#inSession(() => createModel(this.#caller, this.sessionId, seqId, options));
+  }
+
+  /** A model that starts from saved weights, with `optimizer` from its moments too. `rank` and the switches must be those of the saved model. */
+  async createModelFromState(path: StatePath, options: ModelOptions & { readonly optimizer: boolean }): Promise<CreatedModel> {
+    const seqId = options.modelSeqId ?? this.#nextModelSeqId++;
+    return this.#inSession(() => createModelFromState(this.#caller, this.sessionId, seqId, path, options));
+  }
+
+  /** Nothing is sent. `sessionId`: the model's session when it is not this one; it is then kept alive too. */
+  training(modelId: string, options: { readonly nextSeqId: number; readonly sessionId?: string }): TrainingClient {
+    if (options.sessionId !== undefined) this.#heartbeat.keepAlive(options.sessionId);
+    return new TrainingClient(this.#caller, modelId, options.nextSeqId, this.#flags.chunks);
+  }
+
+  getInfo(modelId: string): Promise<ModelInfo> {
+    return getInfo(this.#caller, modelId);
+  }
+
+  /** Ends the session if this client opened it. The service ends silent sessions by itself, so failures here are ignored. */
+  async close(reason: FinishReason = 'success', detail: string | null = null): Promise<void> {
+    this.#heartbeat.stop();
+    if (this.#isOwner) {
+      const body = JSON.stringify({ reason: { type: reason }, detail });
+      const path = `sessions/${this.sessionId}/finish`;
+      await this.#caller
+        .send({ method: 'POST', path, body, timeoutMs: FINISH_TIMEOUT_MS, phase: 'once', subject: 'session' })
+        .catch(() => {});
+    }
+    await this.#caller.connection.release();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /** Servers answer 404 both for a lost session and for unknown weights: a heartbeat tells which. */
+  async #inSession<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#heartbeat.isLost(this.sessionId)) {
+      throw new SessionLost('the service ended this session; connect again', { call: 'session_heartbeat', status: 410 });
+    }
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof SessionLost) || error.status !== 404) throw error;
+      await this.#heartbeat.beat(this.sessionId);
+      throw new BadRequest(error.message.replace(`${error.call}: `, ''), { ...error, cause: error });
+    }
+  }
+}
+
+async function opened(
+  options: ConnectionOptions,
+  open: (caller: Caller, flags: ServiceFlags) => Promise<TinkerClient>,
+): Promise<TinkerClient> {
+  const caller = new Caller(resolveConnection(options));
+  try {
+    return await open(caller, await readFlags(caller));
+  } catch (error) {
+    await caller.connection.release();
+    throw error;
+  }
+}
+
+async function readFlags(caller: Caller): Promise<ServiceFlags> {
+  const body = JSON.stringify({ sdk_version: caller.connection.protocolVersion });
+  const call = (path: string) => ({ method: 'POST', path, body, phase: 'submit', subject: 'other' }) as const;
+  const config = (await ifKnown(caller.json(call('client/config'), clientConfigSchema))) ?? {};
+  if (config.pjwt_auth_enabled) {
+    if (config.credential_default_source === 'credential_cmd') {
+      throw new CredentialRefused('the service takes only keys from a credential command, which this client does not run', {
+        call: 'client/config',
+      });
+    }
+    const exchange = { ...call('auth/token'), body: '{}' };
+    await caller.credential.useTokens(async (apiKey) => (await caller.json({ ...exchange, credential: apiKey }, tokenSchema)).jwt);
+  }
+  const dynamic = (await ifKnown(caller.json(call('client/dynamic_config'), dynamicConfigSchema))) ?? {};
+  return {
+    chunks: {
+      maxDatums: config.fwdbwd_max_chunk_len ?? 1024,
+      maxBytes: config.fwdbwd_max_chunk_bytes_count ?? 5_000_000,
+      parallel: config.parallel_fwdbwd_chunks ?? true,
+    },
+    mayCancelSamples: dynamic.sample_cancel_enabled ?? false,
+  };
+}
+
+/** Null when the server does not have the call. */
+async function ifKnown<T>(answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof BadRequest && (error.status === 404 || error.status === 405)) return null;
+    throw error;
+  }
+}
+
+function attachedSeqId(): number {
+  return ATTACHED_FIRST_SEQ_ID + Math.floor(Math.random() * 1_000_000_000);
+}

@@ -1,0 +1,33 @@
+import type { z } from 'zod';
+import { jsonForwardBackwardSchema, jsonSampleSchema } from './answers.ts';
+import { parseValue } from './caller.ts';
+import { ServiceFailed } from './errors.ts';
+import type { Future, RawResult } from './futures.ts';
+import { fromJsonForwardBackward, fromJsonSample } from './json-results.ts';
+import { decodeForwardBackwardOutput, decodeSampleResponse, type ForwardBackwardOutput, type SampleResponse } from './wire/index.ts';
+
+/** @throws ServiceFailed when it is no sample */
+export function sampleOf(result: RawResult, future: Future): SampleResponse {
+  return decoded(result, future, decodeSampleResponse, jsonSampleSchema, fromJsonSample);
+}
+
+/** @throws ServiceFailed when it is no forward_backward result */
+export function forwardBackwardOf(result: RawResult, future: Future): ForwardBackwardOutput {
+  return decoded(result, future, decodeForwardBackwardOutput, jsonForwardBackwardSchema, fromJsonForwardBackward);
+}
+
+function decoded<Result, Schema extends z.ZodType>(
+  result: RawResult,
+  { type, requestId }: Future,
+  fromProtobuf: (bytes: Uint8Array) => Result,
+  schema: Schema,
+  fromJson: (json: z.infer<Schema>) => Result,
+): Result {
+  if ('json' in result) return fromJson(parseValue(result.json, schema, type));
+  try {
+    return fromProtobuf(result.protobuf);
+  } catch (cause) {
+    const what = cause instanceof Error ? cause.message : String(cause);
+    throw new ServiceFailed(`the result does not fit the protocol: ${what}`, { call: type, requestId, cause });
+  }
+}

@@ -1,0 +1,57 @@
+/** Where the service says a waiting request stands; `unknown` for a word it does not define. */
+export type QueueState = 'active' | 'paused_capacity' | 'paused_rate_limit' | 'unknown';
+
+export type ErrorContext = {
+  /** The call that failed, e.g. `asample`. */
+  readonly call: string;
+  /** HTTP status, null when there was no answer. */
+  readonly status?: number | null;
+  /** The future's id, or the service's id of the HTTP request: what its support asks for. */
+  readonly requestId?: string | null;
+  readonly queueState?: QueueState | null;
+  readonly cause?: unknown;
+};
+
+/** Every failure of this client except aborts (they throw the signal's reason). Each subclass is named after what the caller should do next. */
+export abstract class TinkerError extends Error {
+  readonly call: string;
+  readonly status: number | null;
+  readonly requestId: string | null;
+  readonly queueState: QueueState | null;
+
+  constructor(message: string, context: ErrorContext) {
+    super(`${context.call}: ${message}`, context.cause === undefined ? {} : { cause: context.cause });
+    this.name = new.target.name;
+    this.call = context.call;
+    this.status = context.status ?? null;
+    this.requestId = context.requestId ?? null;
+    this.queueState = context.queueState ?? null;
+  }
+}
+
+/** A setting is missing or wrong before anything was sent: set it and connect again. */
+export class SettingMissing extends TinkerError {}
+
+/** The service could not be reached or was overloaded for longer than the limits allow. The same call may be made again, a training call with the same `nextSeqId`. */
+export class RetryLater extends TinkerError {}
+
+/** The session no longer exists. Connect again, then make new samplers and reload training state. */
+export class SessionLost extends TinkerError {}
+
+/** The service lost this sample. It cost nothing that could be kept: sample again. The sampler does so itself and raises this only when it happens over and over. */
+export class ResubmitSample extends TinkerError {}
+
+/** Nobody can say which training calls took effect. Rebuild the model from the last saved state. */
+export class TrainingStateUnknown extends TinkerError {}
+
+/** The account must be topped up. Pause, tell a person, then make the same call again. */
+export class BillingPaused extends TinkerError {}
+
+/** The service rejects this request and will reject it again: change it. */
+export class BadRequest extends TinkerError {}
+
+/** The API key was refused: set another key. */
+export class CredentialRefused extends TinkerError {}
+
+/** The service took the request and failed at it, or answered in a form that the protocol does not define. Trying once more may help. */
+export class ServiceFailed extends TinkerError {}

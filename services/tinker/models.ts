@@ -1,0 +1,111 @@
+import type { StatePath } from '../../core/ids.ts';
+import { createdModelSchema, loadedSchema, modelInfoSchema } from './answers.ts';
+import type { Caller } from './caller.ts';
+import { BadRequest } from './errors.ts';
+import { retrieveJson, submit } from './futures.ts';
+
+/** A LoRA to train. The `train…` switches are the protocol's, all on by default. */
+export type ModelOptions = {
+  readonly baseModel: string;
+  readonly rank: number;
+  /** Of the initial weights; absent = the service draws one. */
+  readonly seed?: number;
+  readonly trainMlp?: boolean;
+  readonly trainAttn?: boolean;
+  readonly trainUnembed?: boolean;
+  readonly userMetadata?: Readonly<Record<string, string>>;
+  /** Number of the model in its session. Give a saved one to repeat a creation after a crash; absent = the client's next. */
+  readonly modelSeqId?: number;
+  readonly signal?: AbortSignal;
+};
+
+export type CreatedModel = {
+  readonly modelId: string;
+  /** With which number its training goes on. */
+  readonly nextSeqId: number;
+};
+
+export type ModelInfo = {
+  readonly modelId: string;
+  readonly baseModel: string | null;
+  readonly arch: string | null;
+  readonly tokenizerId: string | null;
+  readonly loraRank: number | null;
+};
+
+export async function createModel(caller: Caller, sessionId: string, modelSeqId: number, options: ModelOptions): Promise<CreatedModel> {
+  const body = JSON.stringify({
+    session_id: sessionId,
+    model_seq_id: modelSeqId,
+    base_model: options.baseModel,
+    user_metadata: options.userMetadata,
+    lora_config: {
+      rank: options.rank,
+      seed: options.seed,
+      train_unembed: options.trainUnembed ?? true,
+      train_mlp: options.trainMlp ?? true,
+      train_attn: options.trainAttn ?? true,
+    },
+    optimizer_config: { type: 'adamw' },
+    type: 'create_model',
+  });
+  const { signal } = options;
+  const call = { method: 'POST', path: 'create_model', body, phase: 'submit', subject: 'session', signal } as const;
+  const future = await submit(caller, call, 'CreateModel', 'session');
+  const { model_id } = await retrieveJson(caller, future, createdModelSchema, signal);
+  return { modelId: model_id, nextSeqId: 1 };
+}
+
+/**
+ * A model that starts from saved state, made in one call where the service has it, else as a fresh model whose first
+ * call loads the state. @throws BadRequest when the state is unknown
+ */
+export async function createModelFromState(
+  caller: Caller,
+  sessionId: string,
+  modelSeqId: number,
+  path: StatePath,
+  options: ModelOptions & { readonly optimizer: boolean },
+): Promise<CreatedModel> {
+  const { optimizer, signal } = options;
+  const body = JSON.stringify({
+    session_id: sessionId,
+    model_seq_id: modelSeqId,
+    base_model: options.baseModel,
+    user_metadata: options.userMetadata,
+    path,
+    optimizer,
+    type: 'load_weights',
+  });
+  try {
+    const future = await submit(caller, loadCall(body, signal), 'LoadWeights', 'session');
+    const { model_id } = await retrieveJson(caller, future, loadedSchema, signal);
+    return { modelId: model_id ?? `${sessionId}:train:${modelSeqId}`, nextSeqId: 1 };
+  } catch (error) {
+    // 422: the server knows only the older form, which names a model.
+    if (!(error instanceof BadRequest) || error.status !== 422) throw error;
+  }
+  const { modelId, nextSeqId } = await createModel(caller, sessionId, modelSeqId, options);
+  const load = JSON.stringify({ model_id: modelId, seq_id: nextSeqId, path, optimizer, type: 'load_weights' });
+  const future = await submit(caller, loadCall(load, signal), 'LoadWeights', 'model');
+  await retrieveJson(caller, future, loadedSchema, signal);
+  return { modelId, nextSeqId: nextSeqId + 1 };
+}
+
+export async function getInfo(caller: Caller, modelId: string): Promise<ModelInfo> {
+  const body = JSON.stringify({ model_id: modelId, type: 'get_info' });
+  const info = await caller.json({ method: 'POST', path: 'get_info', body, phase: 'submit', subject: 'model' }, modelInfoSchema);
+  const { arch, model_name, tokenizer_id } = info.model_data;
+  return {
+    modelId,
+    baseModel: model_name ?? info.model_name ?? null,
+    arch: arch ?? null,
+    // The part after the ":" is a revision.
+    tokenizerId: tokenizer_id?.split(':')[0] ?? null,
+    loraRank: info.lora_rank ?? null,
+  };
+}
+
+function loadCall(body: string, signal: AbortSignal | undefined) {
+  return { method: 'POST', path: 'load_weights', body, phase: 'submit', subject: 'session', signal } as const;
+}
