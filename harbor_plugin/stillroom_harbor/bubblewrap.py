@@ -58,7 +58,8 @@ def bwrap_path() -> str:
 
 @cache
 def _exec_server() -> str:
-    return resources.files(__package__).joinpath("exec_server.sh").read_text()
+    lines = resources.files(__package__).joinpath("exec_server.sh").read_text().splitlines()
+    return "\n".join(line for line in lines if not line.lstrip().startswith("#"))
 
 
 @cache
@@ -179,7 +180,8 @@ class BubblewrapSession:
             with open(self._top / "bwrap.log", "wb") as log:
                 # From the main thread: the kernel's parent-death signal follows the thread that forked.
                 self._process = subprocess.Popen(
-                    [bwrap_path(), "--args", str(args_fd), "--", *command],
+                    ["bwrap", "--args", str(args_fd), "--", *command],
+                    executable=bwrap_path(),
                     pass_fds=[link_fd, info_fd, args_fd],
                     stdin=subprocess.DEVNULL,
                     stdout=log,

@@ -142,6 +142,12 @@ class ProcessEnvironment(BaseEnvironment):
     async def ensure_dirs(self, dirs: Any, *, chmod: bool = True) -> Any:
         self._need_files().make_dirs(str(path) for path in dirs)
 
+    async def is_dir(self, path: str, user: str | int | None = None) -> bool:
+        return self._need_files().kind(path) == "dir"
+
+    async def is_file(self, path: str, user: str | int | None = None) -> bool:
+        return self._need_files().kind(path) == "file"
+
     async def upload_file(self, source_path: Path | str, target_path: str) -> None:
         self._need_files().upload_file(Path(source_path), target_path)
 

@@ -81,6 +81,21 @@ class SandboxFiles:
         finally:
             os.close(fd)
 
+    def kind(self, path: str) -> str | None:
+        """"dir" or "file" (links are not followed and count as neither), None if there is nothing."""
+        *parents, name = self._parts(path)
+        try:
+            fd = self._open_dir(parents)
+        except OSError:
+            return None
+        try:
+            mode = os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode
+        except OSError:
+            return None
+        finally:
+            os.close(fd)
+        return "dir" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else None
+
     def _parts(self, path: str | Path) -> list[str]:
         parts = os.path.normpath(os.path.join("/", str(path))).strip("/").split("/")
         if parts[0] in self._read_only or parts == [""]:

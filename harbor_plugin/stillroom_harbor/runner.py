@@ -1,11 +1,11 @@
 """Resident runner: many trials in one process, JSON lines in and out. `python -m stillroom_harbor.runner`
 
-In (stdin): {"op": "run", "id", "config": TrialConfig, "secrets": {NAME: value}} · {"op": "cancel", "id"} · end of file = cancel
-all, clean up, exit. `secrets` never reach a file: the agent reads them in memory.
+In (stdin): {"op": "run", "id", "config": TrialConfig, "secrets": {NAME: value}, "events": bool} · {"op": "cancel", "id"} · end of
+file = cancel all, clean up, exit. `secrets` never reach a file: the agent reads them in memory.
 
 Out (stdout, nothing else is ever printed there):
 {"type": "ready", "pid", "harborVersion"}                 once, when trials can be sent
-{"type": "event", "id", "event"}                          a harbor TrialEvent: start, environment-start, agent-start, ...
+{"type": "event", "id", "event"}                          if `events`: a harbor TrialEvent (start, environment-start, agent-start, ...)
 {"type": "done", "id", "trialDir", "cancelled"}           result.json is written; it says how the trial went
 {"type": "failed", "id", "kind", "error"}                 no result.json; kind: bad-request | bad-trial | cancelled | crashed
 
@@ -102,18 +102,18 @@ class Runner:
         if identity in self._trials:
             raise ValueError(f"trial {identity} is already running")
         config = TrialConfig.model_validate(request["config"])
-        task = asyncio.create_task(self._trial(identity, config, request.get("secrets") or {}))
+        task = asyncio.create_task(self._trial(identity, config, request.get("secrets") or {}, bool(request.get("events"))))
         self._trials[identity] = task
         task.add_done_callback(lambda _: self._trials.pop(identity, None))
 
-    async def _trial(self, identity: str, config: TrialConfig, secrets: dict[str, str]) -> None:
+    async def _trial(self, identity: str, config: TrialConfig, secrets: dict[str, str], events: bool) -> None:
         use_secrets(secrets)
         trial_dir = config.trials_dir / config.trial_name
         kind, trial = "bad-trial", None
         try:
             trial = await Trial.create(config)
             kind = "crashed"
-            for event in TrialEvent:
+            for event in TrialEvent if events else ():
                 trial.add_hook(event, self._hook(identity))
             await trial.run()
             self._protocol.send(type="done", id=identity, trialDir=str(trial_dir), cancelled=False)
