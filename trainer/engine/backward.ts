@@ -24,7 +24,14 @@ const addWeightGradient = (dOut: number, outWidth: number, input: number, inWidt
  * Overwrites gateUp and qkv of the activations.
  */
 export const backward = (
-  model: Resident, segments: readonly Segment[], rows: number, acts: Activations, dLogits: number, gradient: number, scope: GradientScope, arena: Arena,
+  model: Resident,
+  segments: readonly Segment[],
+  rows: number,
+  acts: Activations,
+  dLogits: number,
+  gradient: number,
+  scope: GradientScope,
+  arena: Arena,
 ): void => {
   const { shape, places, stored } = model;
   const { width, hidden, vocab } = shape;
@@ -80,7 +87,12 @@ const takeAttentionScratch = (arena: Arena, { context, width, heads }: ModelShap
 
 /** dQkv of every row from dAttended; the probabilities were kept, sequence by sequence and head by head. */
 const attendBackward = (
-  shape: ModelShape, segments: readonly Segment[], at: LayerRows, dAttended: number, dQkv: number, scratch: AttentionScratch,
+  shape: ModelShape,
+  segments: readonly Segment[],
+  at: LayerRows,
+  dAttended: number,
+  dQkv: number,
+  scratch: AttentionScratch,
 ): void => {
   const { width, heads, context } = shape;
   const headWidth = width / heads;

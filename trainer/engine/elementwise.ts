@@ -20,7 +20,14 @@ export const rmsNorm = (x: number, gain: number, y: number, inverse: number, row
 
 /** dx += the gradient through rmsNorm. `dGain` is where the gain's gradient is added, or -1. */
 export const rmsNormBackward = (
-  dy: number, x: number, gain: number, inverse: number, dx: number, dGain: number, rows: number, width: number,
+  dy: number,
+  x: number,
+  gain: number,
+  inverse: number,
+  dx: number,
+  dGain: number,
+  rows: number,
+  width: number,
 ): void => {
   for (let row = 0; row < rows; row++) {
     const at = row * width;

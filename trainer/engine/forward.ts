@@ -4,7 +4,12 @@ import type { Resident } from './resident.ts';
 import type { ModelShape } from './types.ts';
 
 /** Adjacent rows of one sequence. `past` earlier tokens are already in its cache (0 without a cache). */
-export type Segment = { readonly firstRow: number; readonly tokens: Int32Array; readonly past: number; readonly cache: KeyValueCache | null };
+export type Segment = {
+  readonly firstRow: number;
+  readonly tokens: Int32Array;
+  readonly past: number;
+  readonly cache: KeyValueCache | null;
+};
 
 /** Keys [width, context] (transposed) and values [context, width] of one sequence, one pair a layer. */
 export type KeyValueCache = { readonly keys: readonly number[]; readonly values: readonly number[] };
@@ -36,7 +41,13 @@ export type Activations = {
 export const probabilityFloats = (shape: ModelShape, segments: readonly Segment[]): number =>
   segments.reduce((sum, { tokens }) => sum + shape.heads * tokens.length * roundUp4(tokens.length), 0);
 
-export const takeActivations = (arena: Arena, shape: ModelShape, segments: readonly Segment[], rows: number, keepsAll: boolean): Activations => {
+export const takeActivations = (
+  arena: Arena,
+  shape: ModelShape,
+  segments: readonly Segment[],
+  rows: number,
+  keepsAll: boolean,
+): Activations => {
   const { width, hidden, context } = shape;
   const residual = () => arena.take(rows * width);
   const first = residual();
@@ -76,7 +87,14 @@ export const forwardLayers = (model: Resident, segments: readonly Segment[], row
     if (at.middle !== at.input) heap.copyWithin(at.middle, at.input, at.input + rows * width);
     matmul({ at: at.attended, row: width }, { at: matrix.o, row: width }, { at: at.middle, row: width }, rows, width, width, true);
     rmsNorm(at.middle, stored + place.mlpNorm, at.mlpNormed, at.mlpInverse, rows, width);
-    matmul({ at: at.mlpNormed, row: width }, { at: matrix.gateUp, row: 2 * hidden }, { at: at.gateUp, row: 2 * hidden }, rows, 2 * hidden, width);
+    matmul(
+      { at: at.mlpNormed, row: width },
+      { at: matrix.gateUp, row: 2 * hidden },
+      { at: at.gateUp, row: 2 * hidden },
+      rows,
+      2 * hidden,
+      width,
+    );
     swiglu(at.gateUp, at.activated, rows, hidden);
     const next = acts.layers[layer + 1]?.input ?? acts.output;
     if (next !== at.middle) heap.copyWithin(next, at.middle, at.middle + rows * width);

@@ -14,7 +14,9 @@ const memory = new WebAssembly.Memory({ initial: PAGES, maximum: PAGES });
 /** The whole heap as floats. Places in it are indices into this array ("at"), not bytes. */
 export const heap = new Float32Array(memory.buffer);
 
-const instance = new WebAssembly.Instance(new WebAssembly.Module(moduleBytes([matmulFunction, exponentialFunction], PAGES)), { env: { memory } });
+const instance = new WebAssembly.Instance(new WebAssembly.Module(moduleBytes([matmulFunction, exponentialFunction], PAGES)), {
+  env: { memory },
+});
 const matmulBytes = instance.exports.matmul as Matmul;
 const exponentialBytes = instance.exports.exponential as Exponential;
 

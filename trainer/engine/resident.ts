@@ -45,7 +45,8 @@ const load = (weights: DenseWeights, at: number): Resident => {
   const { shape, values } = weights;
   const { width, hidden, vocab } = shape;
   const places = placesOf(shape);
-  if (2 * places.total > SLOT_FLOATS) throw new Error(`engine: a model of ${places.total} parameters is too big, at most ${SLOT_FLOATS / 2}`);
+  if (2 * places.total > SLOT_FLOATS)
+    throw new Error(`engine: a model of ${places.total} parameters is too big, at most ${SLOT_FLOATS / 2}`);
   heap.set(values, at);
   let next = at + places.total;
   const transposed = (place: number, rows: number, columns: number): number => {

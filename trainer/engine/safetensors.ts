@@ -4,15 +4,13 @@ import { z } from 'zod';
 export type Tensor = { readonly dims: readonly number[]; readonly values: Float32Array };
 export type TensorFile = { readonly tensors: ReadonlyMap<string, Tensor>; readonly metadata: Readonly<Record<string, string>> };
 
-const headerSchema = z
-  .object({ __metadata__: z.record(z.string(), z.string()).optional() })
-  .catchall(
-    z.object({
-      dtype: z.literal('F32', { error: 'only F32 tensors are supported' }),
-      shape: z.array(z.int().nonnegative()),
-      data_offsets: z.tuple([z.int().nonnegative(), z.int().nonnegative()]),
-    }),
-  );
+const headerSchema = z.object({ __metadata__: z.record(z.string(), z.string()).optional() }).catchall(
+  z.object({
+    dtype: z.literal('F32', { error: 'only F32 tensors are supported' }),
+    shape: z.array(z.int().nonnegative()),
+    data_offsets: z.tuple([z.int().nonnegative(), z.int().nonnegative()]),
+  }),
+);
 
 /** Bytes of a safetensors file: length of the header, JSON header (padded to 8), tensors in map order, little-endian. */
 export const writeSafetensors = (file: TensorFile): Uint8Array => {

@@ -11,7 +11,13 @@ export const LINEAR_NAMES = ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj'
 export type LinearName = (typeof LINEAR_NAMES)[number];
 
 /** One tensor of the flat parameter vector. A linear is [out, in], row-major, as in Hugging Face checkpoints. */
-export type Parameter = { readonly name: string; readonly at: number; readonly rows: number; readonly columns: number; readonly isNorm: boolean };
+export type Parameter = {
+  readonly name: string;
+  readonly at: number;
+  readonly rows: number;
+  readonly columns: number;
+  readonly isNorm: boolean;
+};
 
 /** Where a layer's tensors start. q, k, v are adjacent, and so are gate and up: each group is one matrix to the engine. */
 export type LayerPlaces = {

@@ -37,7 +37,8 @@ const checkDatum = ({ vocab, context }: ModelShape, datum: TokenRows, index: num
   };
   const length = datum.tokens.length;
   if (length === 0 || length > context) refuse(`it has ${length} tokens; this model takes 1 to ${context}`);
-  for (const [field, values] of Object.entries(datum)) if (values.length !== length) refuse(`${field} has ${values.length} entries for ${length} tokens`);
+  for (const [field, values] of Object.entries(datum))
+    if (values.length !== length) refuse(`${field} has ${values.length} entries for ${length} tokens`);
   for (const field of ['tokens', 'targets'] as const) {
     for (const id of datum[field]) if (id < 0 || id >= vocab) refuse(`${field} holds id ${id}; this vocabulary has 0 to ${vocab - 1}`);
   }
@@ -60,7 +61,12 @@ const chunks = (datums: readonly TokenRows[]): Chunk[] => {
 };
 
 const chunkPass = (
-  model: Resident, datums: readonly TokenRows[], { first, segments, rows }: Chunk, loss: TokenLoss, logprobs: readonly Float32Array[], scope: GradientScope | null,
+  model: Resident,
+  datums: readonly TokenRows[],
+  { first, segments, rows }: Chunk,
+  loss: TokenLoss,
+  logprobs: readonly Float32Array[],
+  scope: GradientScope | null,
 ): number => {
   const { vocab } = model.shape;
   arena.reset();

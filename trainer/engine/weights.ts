@@ -4,7 +4,7 @@ import { parameterTable, placesOf, TINY_SHAPE } from './shape.ts';
 import type { DenseWeights, ModelShape } from './types.ts';
 
 /** Reads a model of `shape` from safetensors bytes. `source` names the file in errors. */
-export const loadWeights = (bytes: Uint8Array, source: string, shape: ModelShape = TINY_SHAPE): DenseWeights => {
+export const loadWeights = (bytes: Uint8Array, source = 'model weights', shape: ModelShape = TINY_SHAPE): DenseWeights => {
   const { tensors, metadata } = readSafetensors(bytes, source);
   const values = new Float32Array(placesOf(shape).total);
   for (const parameter of parameterTable(shape)) {

@@ -28,7 +28,21 @@ export const lessThan = (left: Code, right: Code): Code => [left, right, 0x48];
 export const increase = (local: number, by: Code): Code => set(local, add(get(local), by));
 export const ifElse = (condition: Code, then: Code, otherwise: Code): Code => [condition, 0x04, 0x40, then, 0x05, otherwise, 0x0b];
 /** Repeats `body` while `condition` holds; tested before each round. */
-export const whileLoop = (condition: Code, body: Code): Code => [0x02, 0x40, 0x03, 0x40, condition, 0x45, 0x0d, 1, body, 0x0c, 0, 0x0b, 0x0b];
+export const whileLoop = (condition: Code, body: Code): Code => [
+  0x02,
+  0x40,
+  0x03,
+  0x40,
+  condition,
+  0x45,
+  0x0d,
+  1,
+  body,
+  0x0c,
+  0,
+  0x0b,
+  0x0b,
+];
 
 export const vectorZero: Code = simd(0x0c, ...new Array<number>(16).fill(0));
 export const vectorLoad = (address: Code, offset = 0): Code => [address, simd(0x00, 2, unsigned(offset))];
@@ -54,12 +68,27 @@ export const vectorOf = (value: number): Code => {
   return simd(0x0c, ...new Array<Code>(4).fill([...bytes]));
 };
 
-export type FunctionSource = { readonly name: string; readonly parameters: number; readonly integers: number; readonly vectors: number; readonly body: Code };
+export type FunctionSource = {
+  readonly name: string;
+  readonly parameters: number;
+  readonly integers: number;
+  readonly vectors: number;
+  readonly body: Code;
+};
 
 /** A module of exported functions over i32 parameters without results; it imports its memory as `env.memory`. */
 export const moduleBytes = (functions: readonly FunctionSource[], memoryPages: number): Uint8Array<ArrayBuffer> => {
   const types = functions.map((f): Code => [0x60, list(new Array(f.parameters).fill([I32])), list([])]);
-  const bodies = functions.map((f) => sized([list([[unsigned(f.integers), I32], [unsigned(f.vectors), V128]]), f.body, 0x0b]));
+  const bodies = functions.map((f) =>
+    sized([
+      list([
+        [unsigned(f.integers), I32],
+        [unsigned(f.vectors), V128],
+      ]),
+      f.body,
+      0x0b,
+    ]),
+  );
   return new Uint8Array(
     flatten([
       [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00],

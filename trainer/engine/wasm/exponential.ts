@@ -1,24 +1,55 @@
 import {
-  add, type Code, constant, type FunctionSource, get, increase, lessThan, set, subtract, vectorAdd, vectorLoad, vectorMax, vectorMin, vectorMultiply,
-  vectorNearest, vectorOf, vectorPowerOfTwo, vectorSplat, vectorStore, vectorSubtract, whileLoop,
+  add,
+  type Code,
+  constant,
+  type FunctionSource,
+  get,
+  increase,
+  lessThan,
+  set,
+  subtract,
+  vectorAdd,
+  vectorLoad,
+  vectorMax,
+  vectorMin,
+  vectorMultiply,
+  vectorNearest,
+  vectorOf,
+  vectorPowerOfTwo,
+  vectorSplat,
+  vectorStore,
+  vectorSubtract,
+  whileLoop,
 } from './assembler.ts';
 
 /** to[i] = exp(from[i] · terms[0] + terms[1]), four at a time until `count` is reached or passed. Addresses are in bytes. */
 export type Exponential = (from: number, to: number, count: number, terms: number) => void;
 
-const FROM = 0, TO = 1, COUNT = 2, TERMS = 3;
-const SCALE = 4, SHIFT = 5, X = 6, POWER = 7, REST = 8;
+const FROM = 0,
+  TO = 1,
+  COUNT = 2,
+  TERMS = 3;
+const SCALE = 4,
+  SHIFT = 5,
+  X = 6,
+  POWER = 7,
+  REST = 8;
 
 /** Below, the result is about 1e-38 instead of less; above, about 1.6e38 instead of more. */
 const LOWEST = -87.3;
 const HIGHEST = 88;
 /** ln 2 in two parts, so that x − n·ln 2 loses nothing; polynomial of e^r on |r| ≤ ln 2 / 2 (Cephes, expf). */
 const LN2_HIGH = 0.693359375;
-const LN2_LOW = -2.12194440e-4;
-const POLYNOMIAL = [1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1];
+const LN2_LOW = -2.1219444e-4;
+const POLYNOMIAL = [1.98756915e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1];
 
 const horner = (coefficients: readonly number[]): Code =>
-  coefficients.slice(1).reduce<Code>((sum, coefficient) => vectorAdd(vectorMultiply(sum, get(REST)), vectorOf(coefficient)), vectorOf(coefficients[0] as number));
+  coefficients
+    .slice(1)
+    .reduce<Code>(
+      (sum, coefficient) => vectorAdd(vectorMultiply(sum, get(REST)), vectorOf(coefficient)),
+      vectorOf(coefficients[0] as number),
+    );
 
 export const exponentialFunction: FunctionSource = {
   name: 'exponential',

@@ -1,6 +1,23 @@
 import {
-  add, type Code, constant, type FunctionSource, get, ifElse, increase, lessThan, multiply, set, shiftLeft, subtract,
-  vectorAdd, vectorLoad, vectorMultiply, vectorSplat, vectorStore, vectorZero, whileLoop,
+  add,
+  type Code,
+  constant,
+  type FunctionSource,
+  get,
+  ifElse,
+  increase,
+  lessThan,
+  multiply,
+  set,
+  shiftLeft,
+  subtract,
+  vectorAdd,
+  vectorLoad,
+  vectorMultiply,
+  vectorSplat,
+  vectorStore,
+  vectorZero,
+  whileLoop,
 } from './assembler.ts';
 
 /**
@@ -10,12 +27,38 @@ import {
  * is the same to the bit, alone or in a batch, which is what makes cached sampling equal to packed scoring.
  */
 export type Matmul = (
-  a: number, aRow: number, aColumn: number, b: number, bRow: number, c: number, cRow: number, m: number, n: number, k: number, accumulate: number,
+  a: number,
+  aRow: number,
+  aColumn: number,
+  b: number,
+  bRow: number,
+  c: number,
+  cRow: number,
+  m: number,
+  n: number,
+  k: number,
+  accumulate: number,
 ) => void;
 
-const A = 0, A_ROW = 1, A_COLUMN = 2, B = 3, B_ROW = 4, C = 5, C_ROW = 6, M = 7, N = 8, K = 9, ACCUMULATE = 10;
+const A = 0,
+  A_ROW = 1,
+  A_COLUMN = 2,
+  B = 3,
+  B_ROW = 4,
+  C = 5,
+  C_ROW = 6,
+  M = 7,
+  N = 8,
+  K = 9,
+  ACCUMULATE = 10;
 const PARAMETERS = 11;
-const LEFT_M = 11, ROW_A = 12, ROW_C = 13, LEFT_K = 14, AT_B = 15, AT_A = 16, AT_C = 20;
+const LEFT_M = 11,
+  ROW_A = 12,
+  ROW_C = 13,
+  LEFT_K = 14,
+  AT_B = 15,
+  AT_A = 16,
+  AT_C = 20;
 const INTEGERS = 13;
 const VECTORS_FROM = PARAMETERS + INTEGERS;
 

@@ -1,0 +1,197 @@
+import { logSumExp } from './elementwise.ts';
+import { forwardHead, forwardLayers, type Segment, takeActivations } from './forward.ts';
+import { Arena, heap } from './heap.ts';
+import { type CachedSequence, KeyValuePool } from './kv-pool.ts';
+import { uniformStream } from './random.ts';
+import { resident } from './resident.ts';
+import { drawToken, topLogprobs } from './sampling.ts';
+import { TINY_SHAPE } from './shape.ts';
+import type { DecodeRequest, DecodeResult, DenseWeights, ModelShape } from './types.ts';
+
+/** Rows (new prompt tokens and one token of each running sequence) that go through the model at once. */
+const MAX_ROWS = 512;
+const arena = new Arena('decoding', 1 << 20);
+
+type Running = {
+  readonly id: number;
+  readonly request: DecodeRequest;
+  readonly sequence: CachedSequence;
+  readonly uniform: () => number;
+  readonly cacheHits: number;
+  readonly promptLogprobs: Float32Array | null;
+  readonly top: { readonly k: number; readonly tokenIds: Int32Array; readonly logprobs: Float32Array } | null;
+  readonly tokens: number[];
+  readonly logprobs: number[];
+  /** Tokens whose logits come next: what is left of the prompt, later the token just sampled. */
+  pending: Int32Array;
+};
+
+/**
+ * Continuous batching: each `step` prefills waiting prompts and decodes one token of every running sequence together.
+ * A sequence's numbers do not depend on what else is in the batch, nor on what came from the prefix cache.
+ */
+export class Decoder {
+  readonly #pool: KeyValuePool;
+  readonly #shape: ModelShape;
+  #waiting: { readonly id: number; readonly request: DecodeRequest }[] = [];
+  #running: Running[] = [];
+  #nextId = 1;
+
+  /** `cachedSequences` bounds both the sequences decoded at once and those kept for prefix reuse (about 0.2 MB each). */
+  constructor({ cachedSequences, shape = TINY_SHAPE }: { readonly cachedSequences: number; readonly shape?: ModelShape }) {
+    this.#shape = shape;
+    this.#pool = new KeyValuePool(shape, cachedSequences);
+  }
+
+  /** True while `step` has something to do. */
+  get isBusy(): boolean {
+    return this.#waiting.length + this.#running.length > 0;
+  }
+
+  /** Queues a request and returns the id under which `step` will report it. Throws a RangeError that names the bad field. */
+  submit(request: DecodeRequest): number {
+    checkRequest(this.#shape, request);
+    const id = this.#nextId++;
+    this.#waiting.push({ id, request });
+    return id;
+  }
+
+  /** Forgets a request; nothing is reported for it. */
+  cancel(id: number): void {
+    this.#waiting = this.#waiting.filter((waiting) => waiting.id !== id);
+    for (const running of this.#running) if (running.id === id) this.#pool.close(running.sequence);
+    this.#running = this.#running.filter((running) => running.id !== id);
+  }
+
+  /** One round for one set of weights; returns the requests that ended in it. */
+  step(): { readonly id: number; readonly result: DecodeResult }[] {
+    this.#admit();
+    const batch = this.#nextBatch();
+    if (batch.length === 0) return [];
+    this.#forward((batch[0] as Running).request.weights, batch);
+    const ended = batch.filter(hasEnded);
+    for (const { sequence } of ended) this.#pool.close(sequence);
+    const others = this.#running.filter((running) => !batch.includes(running));
+    // Those that just had a turn go to the back, so that different weights and long prompts take turns.
+    this.#running = [...others, ...batch.filter((running) => !ended.includes(running))];
+    return ended.map((running) => ({ id: running.id, result: resultOf(running) }));
+  }
+
+  #admit(): void {
+    while (this.#waiting.length > 0 && this.#pool.hasRoom) {
+      const { id, request } = this.#waiting.shift() as { id: number; request: DecodeRequest };
+      const scored = request.promptLogprobs || request.topkPromptLogprobs > 0;
+      const sequence = this.#pool.open(request.weights, request.prompt, !scored);
+      const k = request.topkPromptLogprobs;
+      const length = request.prompt.length;
+      this.#running.push({
+        id,
+        request,
+        sequence,
+        uniform: uniformStream(request.seed),
+        cacheHits: sequence.tokens.length,
+        promptLogprobs: request.promptLogprobs ? new Float32Array(length).fill(Number.NaN) : null,
+        top: k > 0 ? { k, tokenIds: new Int32Array(length * k).fill(-1), logprobs: new Float32Array(length * k).fill(Number.NaN) } : null,
+        tokens: [],
+        logprobs: [],
+        pending: request.prompt.slice(sequence.tokens.length),
+      });
+    }
+  }
+
+  #nextBatch(): Running[] {
+    const weights = this.#running[0]?.request.weights;
+    const batch: Running[] = [];
+    let rows = 0;
+    for (const running of this.#running) {
+      if (running.request.weights !== weights) continue;
+      rows += running.pending.length;
+      if (rows > MAX_ROWS && batch.length > 0) break;
+      batch.push(running);
+    }
+    return batch;
+  }
+
+  #forward(weights: DenseWeights, batch: readonly Running[]): void {
+    const { width, vocab } = this.#shape;
+    const model = resident(weights);
+    arena.reset();
+    let rows = 0;
+    const segments = batch.map(({ pending, sequence }): Segment => {
+      const segment = { firstRow: rows, tokens: pending, past: sequence.tokens.length, cache: sequence.cache };
+      rows += pending.length;
+      return segment;
+    });
+    const acts = takeActivations(arena, this.#shape, segments, rows, false);
+    forwardLayers(model, segments, rows, acts);
+    // Only the last row of a sequence needs logits, unless the prompt is scored: then all do, for all of the batch.
+    const wantsAll = batch.some(({ promptLogprobs, top, tokens }) => (promptLogprobs || top) && tokens.length === 0);
+    const lastRows = segments.map(({ firstRow, tokens }) => firstRow + tokens.length - 1);
+    if (!wantsAll) {
+      lastRows.forEach((row, i) => {
+        heap.copyWithin(acts.normed + i * width, acts.normed + row * width, acts.normed + (row + 1) * width);
+      });
+    }
+    const logits = arena.take((wantsAll ? rows : batch.length) * vocab);
+    forwardHead(model, acts.normed, wantsAll ? rows : batch.length, logits);
+    batch.forEach((running, i) => {
+      const { firstRow } = segments[i] as Segment;
+      if (wantsAll && running.tokens.length === 0) scorePrompt(running, logits + firstRow * vocab, vocab);
+      for (const token of running.pending) running.sequence.tokens.push(token);
+      drawNext(running, logits + (wantsAll ? (lastRows[i] as number) : i) * vocab, vocab);
+    });
+  }
+}
+
+/** Row i of the prompt's logits scores token i + 1. */
+const scorePrompt = ({ request, promptLogprobs, top }: Running, logits: number, vocab: number): void => {
+  for (let i = 1; i < request.prompt.length; i++) {
+    const at = logits + (i - 1) * vocab;
+    const normalizer = logSumExp(at, vocab, 1);
+    if (promptLogprobs) promptLogprobs[i] = (heap[at + (request.prompt[i] as number)] as number) - normalizer;
+    if (top)
+      topLogprobs(
+        at,
+        vocab,
+        normalizer,
+        top.tokenIds.subarray(i * top.k, (i + 1) * top.k),
+        top.logprobs.subarray(i * top.k, (i + 1) * top.k),
+      );
+  }
+};
+
+const drawNext = (running: Running, logits: number, vocab: number): void => {
+  if (running.request.maxTokens === 0) return;
+  const { token, logprob } = drawToken(logits, vocab, running.request.temperature, running.uniform);
+  running.tokens.push(token);
+  running.logprobs.push(logprob);
+  running.pending = Int32Array.of(token);
+};
+
+const stopped = ({ request, tokens }: Running): boolean => request.stopTokens.includes(tokens.at(-1) ?? -1);
+const hasEnded = (running: Running): boolean => stopped(running) || running.tokens.length >= running.request.maxTokens;
+
+const resultOf = (running: Running): DecodeResult => ({
+  tokens: Int32Array.from(running.tokens),
+  logprobs: Float32Array.from(running.logprobs),
+  stop: stopped(running) ? 'stop' : 'length',
+  promptCacheHitTokens: running.cacheHits,
+  promptLogprobs: running.promptLogprobs,
+  topkPromptLogprobs: running.top,
+});
+
+const checkRequest = ({ vocab, context }: ModelShape, request: DecodeRequest): void => {
+  const { prompt, maxTokens, temperature, seed, topkPromptLogprobs: k } = request;
+  const refuse = (why: string): never => {
+    throw new RangeError(why);
+  };
+  if (prompt.length === 0) refuse('prompt is empty; it needs at least one token');
+  for (const id of prompt) if (id < 0 || id >= vocab) refuse(`prompt holds id ${id}; this vocabulary has 0 to ${vocab - 1}`);
+  if (!Number.isInteger(maxTokens) || maxTokens < 0) refuse(`max_tokens is ${maxTokens}; it must be a whole number from 0`);
+  if (prompt.length + maxTokens > context) {
+    refuse(`prompt of ${prompt.length} tokens and max_tokens ${maxTokens} are more than the context of ${context}; lower max_tokens`);
+  }
+  if (!(temperature >= 0) || temperature === Number.POSITIVE_INFINITY) refuse(`temperature is ${temperature}; it must be a number from 0`);
+  if (!Number.isSafeInteger(seed)) refuse(`seed is ${seed}; it must be a whole number`);
+  if (!Number.isInteger(k) || k < 0 || k > vocab) refuse(`topk_prompt_logprobs is ${k}; it must be 0 to ${vocab}`);
+};

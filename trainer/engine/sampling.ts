@@ -1,0 +1,48 @@
+import { logSumExp } from './elementwise.ts';
+import { exponentials, heap, reserve } from './heap.ts';
+
+const MAX_VOCAB = 4096;
+const weightsAt = reserve('sampling weights', MAX_VOCAB);
+
+/**
+ * One token from softmax(logits / temperature), and its log-probability under that same distribution. Temperature 0 takes the
+ * most likely token (the first of equals) with its plain log-probability.
+ */
+export const drawToken = (
+  logits: number,
+  vocab: number,
+  temperature: number,
+  uniform: () => number,
+): { token: number; logprob: number } => {
+  const sharpness = temperature === 0 ? 1 : 1 / temperature;
+  const normalizer = logSumExp(logits, vocab, sharpness);
+  const token = temperature === 0 ? mostLikely(logits, vocab) : drawn(logits, vocab, sharpness, normalizer, uniform());
+  return { token, logprob: (heap[logits + token] as number) * sharpness - normalizer };
+};
+
+const mostLikely = (logits: number, vocab: number): number => {
+  let best = 0;
+  for (let i = 1; i < vocab; i++) if ((heap[logits + i] as number) > (heap[logits + best] as number)) best = i;
+  return best;
+};
+
+const drawn = (logits: number, vocab: number, sharpness: number, normalizer: number, point: number): number => {
+  exponentials(logits, weightsAt, vocab, sharpness, -normalizer);
+  let sum = 0;
+  for (let i = 0; i < vocab; i++) {
+    sum += heap[weightsAt + i] as number;
+    if (point < sum) return i;
+  }
+  // The probabilities sum to 1 only up to rounding.
+  return mostLikely(logits, vocab);
+};
+
+/** Fills `tokenIds` and `logprobs` (k long) with the k most likely tokens, best first; lower ids first among equals. */
+export const topLogprobs = (logits: number, vocab: number, normalizer: number, tokenIds: Int32Array, logprobs: Float32Array): void => {
+  const order = Array.from({ length: vocab }, (_, id) => id).sort((a, b) => (heap[logits + b] as number) - (heap[logits + a] as number));
+  for (let i = 0; i < tokenIds.length; i++) {
+    const id = order[i] as number;
+    tokenIds[i] = id;
+    logprobs[i] = (heap[logits + id] as number) - normalizer;
+  }
+};
