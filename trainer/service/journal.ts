@@ -1,4 +1,15 @@
-import { closeSync, existsSync, fdatasyncSync, fsyncSync, ftruncateSync, openSync, readFileSync, readSync, renameSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fdatasyncSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  writeSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { StateError } from './failures.ts';
@@ -57,7 +68,8 @@ export class Journal {
   read(ref: PayloadRef): Uint8Array<ArrayBuffer> {
     const bytes = new Uint8Array(ref.length);
     const got = readSync(this.#fd, bytes, 0, ref.length, ref.offset);
-    if (got !== ref.length) throw new StateError(`${this.path}: the file is shorter than it was; the state folder was changed from outside`);
+    if (got !== ref.length)
+      throw new StateError(`${this.path}: the file is shorter than it was; the state folder was changed from outside`);
     return bytes;
   }
 

@@ -1,10 +1,10 @@
 import { type CheckpointFiles, sha256 } from './checkpoint-files.ts';
 import { UserError } from './failures.ts';
-import { type CheckpointKind, formatPath, isCheckpointName, parsePath } from './ids.ts';
+import { type CheckpointKind, formatPath, isCheckpointName } from './ids.ts';
 import type { Outcome } from './outcome.ts';
 import type { Operation, OperationOf, RunRecord, RunRecordOf } from './run-journal.ts';
-import type { TrainingRun } from './training-run.ts';
 import type { ModelState, TrainingBackend } from './threads/training-backend.ts';
+import type { TrainingRun } from './training-run.ts';
 
 /** What a call came to. `state` is set when the model has changed; `records` go to the journal before the result. */
 export type Execution = { readonly outcome: Outcome; readonly state: ModelState | null; readonly records: readonly RunRecord[] };
@@ -51,10 +51,8 @@ export async function execute(job: Job<Operation>): Promise<Execution> {
       return load({ ...job, operation }, { type: 'load_weights', model_id: modelId, path: operation.path });
     case 'forward_backward':
       return unchanged({ kind: 'proto', bytes: await around.backend.forwardBackward(modelId, job.body()) });
-    case 'optim_step': {
-      const { metrics, state } = await around.backend.optimStep(modelId, operation.adam);
-      return { outcome: { kind: 'json', value: { type: 'optim_step', metrics } }, state, records: [] };
-    }
+    case 'optim_step':
+      return optimStep({ ...job, operation });
     case 'save_weights':
       return saveWeights({ ...job, operation });
     case 'save_weights_for_sampler':
@@ -71,6 +69,20 @@ async function create(run: TrainingRun, around: RunSurroundings): Promise<Execut
   if (baseModel === null || lora === null) throw new Error(`model ${modelId}: its record names no base model`);
   const state = await around.backend.create(modelId, baseModel, lora);
   return { outcome: { kind: 'json', value: { type: 'create_model', model_id: modelId } }, state, records: [] };
+}
+
+/** A step whose gradient is not finite leaves the model as it was, without the gathered gradients. */
+async function optimStep({ run, around, operation, storedState }: Job<OperationOf<'optim_step'>>): Promise<Execution> {
+  const { modelId, baseModel } = run.model;
+  const { gradNorm, step, state } = await around.backend.optimStep(modelId, operation.adam);
+  if (Number.isFinite(gradNorm)) {
+    const metrics = { 'grad_norm:mean': gradNorm, 'optimizer_step:max': step };
+    return { outcome: { kind: 'json', value: { type: 'optim_step', metrics } }, state, records: [] };
+  }
+  const before = storedState();
+  if (baseModel !== null) await around.backend.restore(modelId, baseModel, before);
+  const error = `the gradient norm is ${gradNorm}; the step was not applied and the gathered gradients were dropped`;
+  return { outcome: { kind: 'failed', error, category: 'user' }, state: before, records: [] };
 }
 
 async function load(
@@ -120,7 +132,10 @@ function saveForSampler(job: Job<OperationOf<'save_weights_for_sampler'>>): Exec
   return unchanged({ kind: 'json', value: { type, sampling_session_id: operation.samplerId } }, [record]);
 }
 
-function writeCheckpoint(job: Job<OperationOf<'save_weights' | 'save_weights_for_sampler'>>, kind: CheckpointKind): RunRecordOf<'checkpoint'> {
+function writeCheckpoint(
+  job: Job<OperationOf<'save_weights' | 'save_weights_for_sampler'>>,
+  kind: CheckpointKind,
+): RunRecordOf<'checkpoint'> {
   const { operation, files, around } = job;
   if (!isCheckpointName(operation.name)) {
     throw new UserError(`path: '${operation.name}' is not a checkpoint name; use letters, digits, '.', '_' and '-', at most 128`);
@@ -142,9 +157,3 @@ function writeCheckpoint(job: Job<OperationOf<'save_weights' | 'save_weights_for
 
 const pathOf = (job: Job<OperationOf<'save_weights' | 'save_weights_for_sampler'>>, kind: CheckpointKind): string =>
   formatPath({ run: job.run.model.modelId, kind, name: job.operation.name });
-
-/** Refuses what is no checkpoint path before anybody waits for it. */
-export function checkedPath(path: string, field: string): string {
-  if (parsePath(path) === null) throw new UserError(`${field}: '${path}' is not tinker://<run>/weights/<name> or tinker://<run>/sampler_weights/<name>`);
-  return path;
-}

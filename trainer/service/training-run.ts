@@ -1,11 +1,19 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { CheckpointFiles } from './checkpoint-files.ts';
 import { HttpFailure, StateError, UserError } from './failures.ts';
-import { CREATE_SEQ, type CheckpointKind, formatPath } from './ids.ts';
+import { type CheckpointKind, CREATE_SEQ, formatPath } from './ids.ts';
 import { Journal, type PayloadRef } from './journal.ts';
 import type { FutureState, Outcome } from './outcome.ts';
-import { CheckpointFiles } from './checkpoint-files.ts';
-import { checkpointKey, type Operation, parseRunRecord, RunLedger, type RunRecord, type RunRecordOf, type StoredRequest } from './run-journal.ts';
+import {
+  checkpointKey,
+  type Operation,
+  parseRunRecord,
+  RunLedger,
+  type RunRecord,
+  type RunRecordOf,
+  type StoredRequest,
+} from './run-journal.ts';
 import { type Execution, execute, type RunSurroundings } from './run-operations.ts';
 import { Waiters } from './waiters.ts';
 
@@ -136,11 +144,7 @@ export class TrainingRun {
   #work(): void {
     if (this.#isWorking) return;
     this.#isWorking = true;
-    this.#workThrough()
-      .catch(this.#around.onFatal)
-      .finally(() => {
-        this.#isWorking = false;
-      });
+    this.#workThrough().catch(this.#around.onFatal);
   }
 
   async #workThrough(): Promise<void> {
@@ -149,6 +153,8 @@ export class TrainingRun {
       for (const record of execution.records) this.#write(record);
       this.#finish(request.record.seq, execution);
     }
+    // Reset before anything else can run: a call submitted a moment later must find nobody at work.
+    this.#isWorking = false;
   }
 
   async #tryExecute(request: StoredRequest): Promise<Execution> {
@@ -168,7 +174,11 @@ export class TrainingRun {
       // What the engine holds after a failure is unknown; the next call starts from the journal.
       this.#isInEngine = false;
       const category = error instanceof UserError ? 'user' : 'server';
-      return { outcome: { kind: 'failed', error: error instanceof Error ? error.message : String(error), category }, state: null, records: [] };
+      return {
+        outcome: { kind: 'failed', error: error instanceof Error ? error.message : String(error), category },
+        state: null,
+        records: [],
+      };
     }
   }
 
@@ -180,7 +190,10 @@ export class TrainingRun {
         Buffer.concat([state.weights, state.optimizer]),
       );
     } else {
-      this.#write({ record: 'done', seq, outcome: withoutBytes(outcome), state: null, at }, outcome.kind === 'proto' ? outcome.bytes : undefined);
+      this.#write(
+        { record: 'done', seq, outcome: withoutBytes(outcome), state: null, at },
+        outcome.kind === 'proto' ? outcome.bytes : undefined,
+      );
     }
     this.#waiters.notify(seq);
     if (this.#journal.sizeBytes > COMPACT_ABOVE_BYTES + this.#sizeAfterCompaction) this.#compact();

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
-import { Decoder, type DecodeResult, type DenseWeights, LoraModel, loadWeights, promptLogprobs } from '../../engine/index.ts';
+import { type DecodeResult, Decoder, type DenseWeights, LoraModel, loadWeights } from '../../engine/index.ts';
 import { UserError } from '../failures.ts';
 import { encodeSample } from '../results.ts';
 import type { SampleJob, SamplingCall } from './sampling-backend.ts';
@@ -14,10 +14,11 @@ const port = parentPort;
 if (port === null) throw new Error('sampling-thread.ts runs as a worker thread only');
 
 /** A running asample call: its sequences by position, and how many are missing. */
-type Running = { readonly job: SampleJob; readonly results: (DecodeResult | undefined)[]; readonly decodeIds: number[]; missing: number };
+type Running = { readonly results: (DecodeResult | undefined)[]; readonly decodeIds: number[]; missing: number };
 
 const weights = new Map<string, DenseWeights>();
-for (const { name, weightsPath } of workerData as readonly BaseModelFile[]) weights.set(name, loadWeights(readFileSync(weightsPath)));
+for (const { name, weightsPath } of workerData as readonly BaseModelFile[])
+  weights.set(name, loadWeights(readFileSync(weightsPath), weightsPath));
 /** Enough to keep the conversations of one batch of trials: each next call extends a cached prompt. */
 const decoder = new Decoder({ cachedSequences: 256 });
 const running = new Map<number, Running>();
@@ -55,10 +56,6 @@ function handle(id: number, call: SamplingCall): void {
 
 function start(callId: number, job: SampleJob): void {
   const model = weightsOf(job.weights);
-  if (job.maxTokens === 0) {
-    answerScoresOnly(callId, model, job);
-    return;
-  }
   const decodeIds = job.seeds.map((seed, position) =>
     decoder.submit({
       weights: model,
@@ -74,14 +71,8 @@ function start(callId: number, job: SampleJob): void {
   decodeIds.forEach((decodeId, position) => {
     sequences.set(decodeId, { callId, position });
   });
-  running.set(callId, { job, results: [], decodeIds, missing: decodeIds.length });
+  running.set(callId, { results: [], decodeIds, missing: decodeIds.length });
   planStep();
-}
-
-function answerScoresOnly(callId: number, model: DenseWeights, job: SampleJob): void {
-  const empty = { tokens: new Int32Array(), logprobs: new Float32Array(), stop: 'length' } as const;
-  const scores = { promptLogprobs: promptLogprobs(model, [job.prompt])[0] ?? null, topkPromptLogprobs: null, promptCacheHitTokens: 0 };
-  send(callId, encodeSample([empty], scores));
 }
 
 function planStep(): void {

@@ -4,7 +4,8 @@ import { type BaseModelFile, ThreadCalls } from './thread-calls.ts';
 /** Everything a model is, between two optimizer steps: LoRA weights and Adam's moments, each as safetensors bytes. */
 export type ModelState = { readonly weights: Uint8Array; readonly optimizer: Uint8Array };
 
-export type OptimStepResult = { readonly metrics: Readonly<Record<string, number>>; readonly state: ModelState };
+/** `gradNorm` is the gradient's norm before clipping; when it is not finite, `state` is spoilt. */
+export type OptimStepResult = { readonly gradNorm: number; readonly step: number; readonly state: ModelState };
 
 /** State to start from; without `optimizer` the moments start at zero. */
 export type StartState = ModelState | Omit<ModelState, 'optimizer'>;

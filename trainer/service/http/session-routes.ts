@@ -1,0 +1,57 @@
+import { Hono } from 'hono';
+import { z } from 'zod';
+import { HttpFailure } from '../failures.ts';
+import type { Service } from '../service.ts';
+import { readJson } from './bodies.ts';
+
+const createSession = z.object({ tags: z.array(z.string()).default([]) });
+const heartbeat = z.object({ session_id: z.string() });
+const finish = z.object({ reason: z.object({ type: z.string() }) });
+
+/** Client start, sessions, and what a client asks about the service itself. */
+export function sessionRoutes(service: Service): Hono {
+  const { sessions, runs } = service;
+  return (
+    new Hono()
+      // Keys are used as they are, and nothing else differs from the protocol's defaults.
+      .post('/client/config', (c) => c.json({ pjwt_auth_enabled: false }))
+      .post('/client/dynamic_config', (c) => c.json({ sample_cancel_enabled: true }))
+      .post('/create_session', async (c) => {
+        const { tags } = await readJson(c, createSession);
+        return c.json({ type: 'create_session', session_id: sessions.create(tags) });
+      })
+      .post('/session_heartbeat', async (c) => {
+        const { session_id: sessionId } = await readJson(c, heartbeat);
+        // 410 stops a client's heartbeat: its session is over.
+        if (sessions.get(sessionId).finished !== null) throw new HttpFailure(410, `session '${sessionId}' is finished`);
+        return c.json({ type: 'session_heartbeat' });
+      })
+      .post('/sessions/:id/finish', async (c) => {
+        const sessionId = c.req.param('id');
+        const { reason } = await readJson(c, finish);
+        sessions.finish(sessionId, reason.type);
+        for (const run of runs.ofSession(sessionId)) await run.unload();
+        return c.body(null, 204);
+      })
+      .get('/sessions', (c) => c.json({ sessions: sessions.all().map((session) => session.sessionId) }))
+      .get('/sessions/:id', (c) => {
+        const { sessionId } = sessions.get(c.req.param('id'));
+        return c.json({
+          training_run_ids: runs.ofSession(sessionId).map((run) => run.model.modelId),
+          sampler_ids: sessions.samplersOf(sessionId).map((sampler) => sampler.samplerId),
+        });
+      })
+      .post('/telemetry', (c) => c.json({ status: 'accepted' }))
+      .get('/healthz', (c) => c.json({ status: 'ok' }))
+      .get('/get_server_capabilities', (c) =>
+        c.json({
+          supported_models: service.baseModels.map((name) => ({
+            model_name: name,
+            max_context_length: service.context,
+            trainable: true,
+            sampleable: true,
+          })),
+        }),
+      )
+  );
+}

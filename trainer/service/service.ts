@@ -1,0 +1,78 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { HttpFailure } from './failures.ts';
+import { parseRequestId } from './ids.ts';
+import type { FutureState } from './outcome.ts';
+import { Sampling } from './sampling.ts';
+import { Sessions } from './sessions.ts';
+import type { SamplingBackend } from './threads/sampling-backend.ts';
+import type { TrainingBackend } from './threads/training-backend.ts';
+import { TrainingRuns } from './training-runs.ts';
+
+export type ServiceOptions = {
+  /** Folder of everything that survives a restart. */
+  readonly stateFolder: string;
+  readonly baseModels: readonly string[];
+  readonly training: TrainingBackend;
+  readonly samplingBackend: SamplingBackend;
+  /** How long a poll is held, ms; below the clients' 45 s. */
+  readonly longPollMs: number;
+  readonly now: () => Date;
+  /** Called when only a restart can help. */
+  readonly onFatal: (reason: unknown) => void;
+};
+
+/** What the HTTP routes talk to: sessions, models in training, and sampling, all of one service. */
+export class Service {
+  readonly baseModels: readonly string[];
+  readonly longPollMs: number;
+  readonly sessions: Sessions;
+  readonly runs: TrainingRuns;
+  readonly sampling: Sampling;
+  /** The tiny world: ids are ASCII codes, a newline ends a turn. */
+  readonly tokenizerId = 'stillroom-tiny-ascii';
+  readonly vocab = 128;
+  readonly context = 192;
+  readonly endOfTurn = 10;
+
+  /** Takes up the state found in the folder and goes on with unfinished training calls. */
+  constructor(options: ServiceOptions) {
+    const { stateFolder, baseModels, longPollMs, now, onFatal } = options;
+    this.baseModels = baseModels;
+    this.longPollMs = longPollMs;
+    mkdirSync(stateFolder, { recursive: true });
+    const sessions = new Sessions(join(stateFolder, 'sessions.log'), now);
+    this.sessions = sessions;
+    this.runs = new TrainingRuns(join(stateFolder, 'models'), {
+      backend: options.training,
+      addSampler: (id, sessionId, baseModel, path) => sessions.addSampler(id, sessionId, baseModel, path),
+      now,
+      onFatal,
+    });
+    this.sampling = new Sampling(options.samplingBackend, (path) => this.runs.readCheckpoint(path).weights);
+  }
+
+  /** Throws HttpFailure 400 for a base model that is not served. */
+  checkBaseModel(name: string): void {
+    if (this.baseModels.includes(name)) return;
+    throw new HttpFailure(400, `base_model: '${name}' is not served here; served: ${this.baseModels.join(', ')}`);
+  }
+
+  /** The state of a future, after waiting up to `timeoutMs` for its end. */
+  async future(requestId: string, timeoutMs: number): Promise<FutureState> {
+    const name = parseRequestId(requestId);
+    if (name === null) return { kind: 'unknown' };
+    if (name.kind === 'training') {
+      const run = this.runs.find(name.owner);
+      await run?.wait(name.seq, timeoutMs);
+      return run?.future(name.seq) ?? { kind: 'unknown' };
+    }
+    await this.sampling.wait(requestId, timeoutMs);
+    return this.sampling.future(requestId, (id) => this.sessions.hasSampler(id));
+  }
+
+  close(): void {
+    this.runs.close();
+    this.sessions.close();
+  }
+}

@@ -1,0 +1,65 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { getRequestListener } from '@hono/node-server';
+import { createApp, type KeyRule } from './http/app.ts';
+import { Service } from './service.ts';
+import { lockState } from './state-lock.ts';
+import { SamplingThread } from './threads/sampling-backend.ts';
+import type { BaseModelFile } from './threads/thread-calls.ts';
+import { TrainingThread } from './threads/training-backend.ts';
+
+export type TrainerOptions = {
+  /** On 127.0.0.1; 0 takes any free port. */
+  readonly port: number;
+  /** An existing folder. */
+  readonly stateFolder: string;
+  readonly models: readonly BaseModelFile[];
+  readonly keys: KeyRule;
+  /** Called when only a restart can help; must end the process. */
+  readonly onFatal: (reason: unknown) => void;
+};
+
+/** Clients give up a poll after 45 s. */
+const LONG_POLL_MS = 20_000;
+
+/**
+ * Starts the service. Rejects with EADDRINUSE when the port is taken and with StateError when the state folder is;
+ * nothing is read or written before both are ours.
+ */
+export async function startTrainer(options: TrainerOptions): Promise<{ readonly url: string; readonly stop: () => Promise<void> }> {
+  // Whoever connects while the state is read waits for it.
+  const handler = Promise.withResolvers<ReturnType<typeof getRequestListener>>();
+  const server = createServer((request, response) => void handler.promise.then((handle) => handle(request, response)));
+  const port = await listen(server, options.port);
+  const lock = await lockState(options.stateFolder).catch((error: unknown) => {
+    server.close();
+    throw error;
+  });
+  const training = new TrainingThread(options.models, options.onFatal);
+  const sampling = new SamplingThread(options.models, options.onFatal);
+  const service = new Service({
+    stateFolder: options.stateFolder,
+    baseModels: options.models.map((model) => model.name),
+    training,
+    samplingBackend: sampling,
+    longPollMs: LONG_POLL_MS,
+    now: () => new Date(),
+    onFatal: options.onFatal,
+  });
+  handler.resolve(getRequestListener(createApp(service, options.keys).fetch));
+  const stop = async (): Promise<void> => {
+    server.close();
+    server.closeAllConnections();
+    await Promise.all([training.stop(), sampling.stop()]);
+    service.close();
+    lock.close();
+  };
+  return { url: `http://127.0.0.1:${port}`, stop };
+}
+
+function listen(server: Server, port: number): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  server.once('error', reject);
+  server.listen(port, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
+  return promise;
+}
