@@ -17,6 +17,9 @@ export type ConnectOptions = ConnectionOptions & {
 
 export type FinishReason = 'success' | 'errored' | 'interrupted';
 
+export type Capabilities = { readonly supportedModels: readonly SupportedModel[] };
+
+/** Null where the service does not say. */
 export type SupportedModel = {
   readonly modelName: string | null;
   readonly maxContextLength: number | null;
@@ -84,15 +87,16 @@ export class TinkerClient implements AsyncDisposable {
     });
   }
 
-  async capabilities(): Promise<SupportedModel[]> {
+  async capabilities(): Promise<Capabilities> {
     const call = { method: 'GET', path: 'get_server_capabilities', phase: 'submit', subject: 'other' } as const;
     const { supported_models } = await this.#caller.json(call, capabilitiesSchema);
-    return supported_models.map((model) => ({
+    const supportedModels = supported_models.map((model) => ({
       modelName: model.model_name ?? null,
       maxContextLength: model.max_context_length ?? null,
       isTrainable: model.trainable ?? null,
       isSampleable: model.sampleable ?? null,
     }));
+    return { supportedModels };
   }
 
   /** @throws SessionLost, or BadRequest when the weights are unknown */

@@ -1,6 +1,6 @@
 /** A client of the Tinker protocol. See README.md. */
 export type { Checkpoint, Checkpoints } from './checkpoints.ts';
-export { type ConnectOptions, type FinishReason, type SupportedModel, TinkerClient } from './client.ts';
+export { type Capabilities, type ConnectOptions, type FinishReason, type SupportedModel, TinkerClient } from './client.ts';
 export {
   BadRequest,
   BillingPaused,
@@ -17,7 +17,7 @@ export {
 export type { CreatedModel, ModelInfo, ModelOptions } from './models.ts';
 export type { PromptScores, SampleRequest, SampleResult, Sampler, SamplerSource } from './sampler.ts';
 export type { ConnectionOptions, WaitReport } from './settings.ts';
-export type { AdamParams, CallOptions, LossOptions, SaveOptions, TrainingClient } from './training.ts';
+export type { AdamParams, Batch, CallOptions, LossOptions, SaveOptions, TrainingClient } from './training.ts';
 export { type LossRows, trainingDatum } from './training-datum.ts';
 export {
   type Chunk,

@@ -69,13 +69,11 @@ export class Sampler {
     return { tokens: sequence.tokens, logprobs, stop: sequence.stopReason, promptCacheHitTokens: response.promptCacheHitTokens };
   }
 
-  /** Log-probability of every token of a sequence, nats; NaN at 0. Costs the prefill and one sampled token. */
-  async promptLogprobs(tokens: Int32Array, options: { readonly signal?: AbortSignal } = {}): Promise<Float64Array> {
-    return (await this.scorePrompt(tokens, options)).logprobs;
-  }
-
-  /** As `promptLogprobs`, with cache hits and on request the `topK` likeliest tokens at each position. */
-  async scorePrompt(tokens: Int32Array, options: { readonly topK?: number; readonly signal?: AbortSignal } = {}): Promise<PromptScores> {
+  /**
+   * Scores every token of a sequence, on request with the `topK` likeliest tokens at each position. Costs the prefill and one sampled token.
+   * @throws as `sample`
+   */
+  async promptLogprobs(tokens: Int32Array, options: { readonly topK?: number; readonly signal?: AbortSignal } = {}): Promise<PromptScores> {
     const topkPrompt = options.topK ?? 0;
     const request = { prompt: tokens, maxTokens: 1, temperature: 1, stopTokens: null, seed: undefined, promptLogprobs: true, topkPrompt };
     const response = await this.#run(request, options.signal);

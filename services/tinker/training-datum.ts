@@ -11,8 +11,10 @@ export type LossRows = {
   readonly advantages?: Float32Array;
 };
 
-/** The datum with the protocol's names. @throws RangeError when a list differs in length */
-export function trainingDatum({ modelInput, targetTokens, weights, logprobs, advantages }: LossRows): TrainingDatum {
+/** The datum with the protocol's names; one that has them already is returned as it is. @throws RangeError when a list differs in length */
+export function trainingDatum(datum: LossRows | TrainingDatum): TrainingDatum {
+  if ('lossFnInputs' in datum) return datum;
+  const { modelInput, targetTokens, weights, logprobs, advantages } = datum;
   const rows = { target_tokens: targetTokens, weights, logprobs, advantages };
   const lossFnInputs: Record<string, Int32Array | Float32Array> = {};
   for (const [name, row] of Object.entries(rows)) {

@@ -5,8 +5,11 @@ import type { Caller } from './caller.ts';
 import { BadRequest, ServiceFailed, TrainingStateUnknown } from './errors.ts';
 import { type Future, type RequestType, retrieveJson, submit } from './futures.ts';
 import { type ChunkPolicy, LossCall } from './loss-call.ts';
+import { type LossRows, trainingDatum } from './training-datum.ts';
 import type { ForwardBackwardOutput, LossFnConfig, TrainingDatum } from './wire/index.ts';
 
+/** Sequences, shifted: as rows by name, or in full with the protocol's names. */
+export type Batch = readonly (LossRows | TrainingDatum)[];
 export type CallOptions = { readonly signal?: AbortSignal };
 export type LossOptions = CallOptions & { readonly lossConfig?: LossFnConfig };
 export type SaveOptions = CallOptions & {
@@ -59,12 +62,12 @@ export class TrainingClient {
   }
 
   /** Adds the batch's gradient to what has accumulated. Losses are summed over tokens; outputs come in the datums' order. */
-  forwardBackward(datums: readonly TrainingDatum[], lossFn: string, options: LossOptions = {}): Promise<ForwardBackwardOutput> {
+  forwardBackward(datums: Batch, lossFn: string, options: LossOptions = {}): Promise<ForwardBackwardOutput> {
     return this.#loss(datums, lossFn, options, false);
   }
 
   /** The loss alone; the accumulated gradient stays as it is. */
-  forward(datums: readonly TrainingDatum[], lossFn: string, options: LossOptions = {}): Promise<ForwardBackwardOutput> {
+  forward(datums: Batch, lossFn: string, options: LossOptions = {}): Promise<ForwardBackwardOutput> {
     return this.#loss(datums, lossFn, options, true);
   }
 
@@ -107,15 +110,10 @@ export class TrainingClient {
     );
   }
 
-  async #loss(
-    datums: readonly TrainingDatum[],
-    lossFn: string,
-    options: LossOptions,
-    forwardOnly: boolean,
-  ): Promise<ForwardBackwardOutput> {
+  async #loss(datums: Batch, lossFn: string, options: LossOptions, forwardOnly: boolean): Promise<ForwardBackwardOutput> {
     const { lossConfig = {}, signal } = options;
     const order = { modelId: this.modelId, lossFn, lossFnConfig: lossConfig, forwardOnly, signal };
-    const call = new LossCall(this.#caller, this.#chunks, datums, order);
+    const call = new LossCall(this.#caller, this.#chunks, datums.map(trainingDatum), order);
     return this.#order.run(
       call.chunks.length,
       (firstSeqId) => call.submit(firstSeqId),
