@@ -49,7 +49,7 @@ export function drawTasks({ taskIds, tasksPerBatch, step, seed }: TaskDraw): str
   }
 }
 
-/** The holdout tasks of interim evaluations: fixed for a run, none twice, at most `count`. @throws TaskDrawError */
+/** The tasks of interim evaluations, drawn from one split: fixed for a run, none twice, at most `count`. @throws TaskDrawError */
 export function interimEvalTasks(taskIds: readonly string[], count: number, seed: bigint): string[] {
   checkTasks(taskIds);
   return shuffled(taskIds, seededRandom(seed)).slice(0, count);

@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+import { parseRunConfig, stringifyRunConfig } from './parse.ts';
+import { refuseUnbuilt } from './unbuilt.ts';
+
+const minimal = '[student]\nbase_model = "s"\n[teacher]\nmodel = "t"\n[harbor]\njob_template = "j"\n';
+const parsed = (more = '') => {
+  const result = parseRunConfig(minimal + more, 'run.toml');
+  if (!result.ok) throw new Error(JSON.stringify(result.errors));
+  return result.config;
+};
+const errors = (more: string) => {
+  const result = parseRunConfig(minimal + more, 'run.toml');
+  return result.ok ? [] : result.errors.map(({ field, kind }) => `${field} ${kind}`);
+};
+
+describe('parseRunConfig', () => {
+  it.each([
+    ['an unknown section', '[student2]\n', 'student2 unknown_key'],
+    ['an infinite price', '[pricing]\nstudent_prefill = inf\n', 'pricing.student_prefill out_of_range'],
+    ['an infinite timeout', '[rollout]\nepisode_timeout_s = inf\n', 'rollout.episode_timeout_s out_of_range'],
+    ['an empty import path', '[eval]\nteacher_baseline_from = ""\n', 'eval rule'],
+    ['a confidence of 1', '[gate]\nconfidence = 1.0\n', 'gate.confidence out_of_range'],
+    ['overlap of two steps', '[train]\noverlap_steps = 2\n', 'train.overlap_steps out_of_range'],
+  ])('refuses %s', (_, more, expected) => expect(errors(more)).toEqual([expected]));
+
+  it('refuses a rank of 0 and empty names, and says so for every field at once', () => {
+    const text = '[student]\nbase_model = ""\nlora_rank = 0\n[teacher]\nmodel = ""\n[harbor]\njob_template = ""\nreward_key = ""\n';
+    const result = parseRunConfig(text, 'run.toml');
+    expect(result.ok ? [] : result.errors.map((error) => error.field)).toEqual([
+      'student.base_model',
+      'student.lora_rank',
+      'teacher.model',
+      'harbor.job_template',
+      'harbor.reward_key',
+    ]);
+  });
+
+  it('names the file, the field, the value and the rule', () => {
+    const result = parseRunConfig(`${minimal}[train]\nsteps = 0\n`, 'runs/a.toml');
+    expect(result).toMatchObject({ ok: false, errors: [{ message: expect.stringMatching(/^runs\/a\.toml: train\.steps = 0: .*1/) }] });
+    expect(parseRunConfig('[a', 'b.toml')).toMatchObject({
+      ok: false,
+      errors: [{ kind: 'toml_syntax', message: expect.stringMatching(/^b\.toml: /) }],
+    });
+  });
+
+  it('knows the keys beyond the shared ones and accepts the tiny renderer', () => {
+    const config = parsed(
+      '[rollout.renderers]\ns = "stillroom_tiny"\n[gate]\nconfidence = 0.95\n[budget]\nmax_usd_per_trial = 0.5\n[checkpoints]\nttl_days = 7\nkeep_last = 2\n',
+    );
+    expect(config.gate.confidence).toBe(0.95);
+    expect(config.budget.max_usd_per_trial).toBe(0.5);
+    expect(config.checkpoints).toEqual({ ttl_days: 7, keep_last: 2 });
+    expect(parseRunConfig(stringifyRunConfig(config), 'again.toml')).toEqual({ ok: true, config });
+  });
+});
+
+describe('refuseUnbuilt', () => {
+  it('accepts the defaults and the keys that are built', () => {
+    const built = '[train]\nadvantage_clip = 5.0\ncenter_advantages = true\n[gate]\nconfidence = 0.95\n[budget]\nmax_usd = 3\n';
+    expect(refuseUnbuilt(parsed())).toEqual([]);
+    expect(refuseUnbuilt(parsed(built))).toEqual([]);
+  });
+
+  it.each([
+    ['train.loss', '[train]\nloss = "ppo"\n'],
+    ['train.num_substeps', '[train]\nnum_substeps = 2\n'],
+    ['train.overlap_steps', '[train]\noverlap_steps = 1\n'],
+    ['warmup.steps', '[warmup]\nsteps = 1\n'],
+    ['eval.every', '[eval]\nevery = 1\n'],
+    ['eval.teacher_baseline_from', '[eval]\nteacher_baseline_from = "x"\n'],
+    ['budget.max_usd_per_trial', '[budget]\nmax_usd_per_trial = 1\n'],
+    ['wandb.enabled', '[wandb]\nenabled = true\n'],
+    ['checkpoints.keep_last', '[checkpoints]\nkeep_last = 1\n'],
+  ])('refuses %s by name', (field, more) => {
+    expect(refuseUnbuilt(parsed(more))).toMatchObject([{ field, kind: 'not_built', message: expect.stringContaining(field) }]);
+  });
+
+  it('refuses another teacher backend and another sandbox', () => {
+    const text = minimal
+      .replace('model = "t"', 'model = "t"\nbackend = "openai_compat"\nendpoint = "http://h/v1"\ntokenizer = "x"\nalignment = "chunk"')
+      .replace('job_template = "j"', 'job_template = "j"\nbackend = "e2b"');
+    const result = parseRunConfig(text, 'run.toml');
+    expect(result.ok && refuseUnbuilt(result.config).map((error) => error.field)).toEqual(['teacher.backend', 'harbor.backend']);
+  });
+});

@@ -1,0 +1,43 @@
+import type { ConfigError } from './parse.ts';
+import type { RunConfig } from './schema.ts';
+
+/** A key that asks for something this version cannot do: when it does, and what to write instead. */
+type Unbuilt = { readonly field: string; readonly asks: (config: RunConfig) => boolean; readonly instead: string };
+
+const UNBUILT: readonly Unbuilt[] = [
+  { field: 'teacher.backend', asks: (c) => c.teacher.backend === 'openai_compat', instead: 'use backend = "tinker"' },
+  { field: 'harbor.backend', asks: (c) => c.harbor.backend === 'e2b', instead: 'use backend = "local"' },
+  { field: 'train.loss', asks: (c) => c.train.loss !== 'importance_sampling', instead: 'use loss = "importance_sampling"' },
+  { field: 'train.num_substeps', asks: (c) => c.train.num_substeps > 1, instead: 'use num_substeps = 1' },
+  { field: 'train.overlap_steps', asks: (c) => c.train.overlap_steps > 0, instead: 'use overlap_steps = 0' },
+  { field: 'warmup.steps', asks: (c) => c.warmup.steps > 0, instead: 'use steps = 0' },
+  { field: 'eval.every', asks: (c) => c.eval.every > 0, instead: 'use every = 0' },
+  {
+    field: 'eval.teacher_baseline_from',
+    asks: (c) => c.eval.teacher_baseline_from !== null,
+    instead: 'remove the key: baselines are measured',
+  },
+  {
+    field: 'eval.student_baseline_from',
+    asks: (c) => c.eval.student_baseline_from !== null,
+    instead: 'remove the key: baselines are measured',
+  },
+  { field: 'eval.defer_baselines', asks: (c) => c.eval.defer_baselines, instead: 'use defer_baselines = false' },
+  {
+    field: 'budget.max_usd_per_trial',
+    asks: (c) => c.budget.max_usd_per_trial !== null,
+    instead: 'remove the key; budget.max_usd caps the run',
+  },
+  { field: 'wandb.enabled', asks: (c) => c.wandb.enabled, instead: 'use enabled = false; rows are in metrics.jsonl' },
+  { field: 'checkpoints.ttl_days', asks: (c) => c.checkpoints.ttl_days !== null, instead: 'remove the key' },
+  { field: 'checkpoints.keep_last', asks: (c) => c.checkpoints.keep_last !== null, instead: 'remove the key' },
+];
+
+/** The keys of a valid config that ask for what is not built yet. A run that has any is refused at start, never run without them. */
+export function refuseUnbuilt(config: RunConfig): ConfigError[] {
+  return UNBUILT.filter(({ asks }) => asks(config)).map(({ field, instead }) => ({
+    field,
+    kind: 'not_built',
+    message: `${field} asks for something this version cannot do; ${instead}`,
+  }));
+}

@@ -1,0 +1,121 @@
+import { z } from 'zod';
+
+/** A baseline evaluation as a run records it and another run may import it. Keys as in the file. */
+export const BaselineReport = z.strictObject({
+  name: z.string(),
+  provider_model: z.string(),
+  base_model: z.string().nullable().default(null),
+  task_ids: z.array(z.string()),
+  attempts: z.int().min(1),
+  trials: z.int().min(0),
+  solve_rate: z.number().min(0).max(1),
+  empty_span_trials: z.int().min(0),
+  executed_trials: z.int().min(0),
+  infra_failed_trials: z.int().min(0).default(0),
+});
+export type BaselineReport = z.infer<typeof BaselineReport>;
+
+export type BaselineProblem =
+  | 'import_missing_file'
+  | 'import_invalid_report'
+  | 'import_task_set'
+  | 'import_too_few_attempts'
+  | 'import_other_teacher'
+  | 'import_no_base_model'
+  | 'import_other_base_model'
+  | 'import_null_measurement'
+  | 'reuse_attempts_changed'
+  | 'reuse_model_changed'
+  | 'reuse_task_set'
+  | 'reuse_null_measurement';
+
+/** A baseline that must not be used for this run; `code` says why. */
+export class BaselineError extends Error {
+  readonly code: BaselineProblem;
+
+  constructor(code: BaselineProblem, message: string) {
+    super(message);
+    this.name = 'BaselineError';
+    this.code = code;
+  }
+}
+
+export type BaselineWanted = {
+  readonly which: 'teacher' | 'student';
+  /** `gate.k`: a baseline with more attempts is fine. */
+  readonly attempts: number;
+  readonly holdout: readonly string[];
+  /** What is sampled: the teacher's model or checkpoint, or the student's sampler path. */
+  readonly providerModel: string;
+  readonly baseModel: string;
+  /** A report this run recorded earlier, if any; it goes before an import. */
+  readonly recorded: BaselineReport | null;
+  /** The text of the file to import, null when it is not there; undefined when none is named. */
+  readonly importText?: string | null;
+};
+
+export type BaselineChoice =
+  | { readonly source: 'recorded' | 'imported'; readonly report: BaselineReport }
+  | { readonly source: 'measured' };
+
+/** Where a baseline comes from. @throws BaselineError when the recorded or imported report does not fit this run. */
+export function chooseBaseline(wanted: BaselineWanted): BaselineChoice {
+  const { recorded, importText } = wanted;
+  if (recorded) return { source: 'recorded', report: checkRecorded(wanted, recorded) };
+  if (importText === undefined) return { source: 'measured' };
+  if (importText === null) throw new BaselineError('import_missing_file', `the ${wanted.which} baseline to import is not there`);
+  return { source: 'imported', report: checkImported(wanted, parseReport(importText)) };
+}
+
+function parseReport(text: string): BaselineReport {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch (error) {
+    throw new BaselineError('import_invalid_report', `the baseline to import is not JSON: ${(error as Error).message}`);
+  }
+  const parsed = BaselineReport.safeParse(json);
+  if (!parsed.success)
+    throw new BaselineError('import_invalid_report', `the baseline to import is no report: ${z.prettifyError(parsed.error)}`);
+  return parsed.data;
+}
+
+function checkRecorded(wanted: BaselineWanted, report: BaselineReport): BaselineReport {
+  if (report.attempts < wanted.attempts) {
+    throw new BaselineError(
+      'reuse_attempts_changed',
+      `the recorded baseline has ${report.attempts} attempts a task; ${wanted.attempts} are asked for`,
+    );
+  }
+  if (wanted.which === 'teacher' && report.provider_model !== wanted.providerModel) {
+    throw new BaselineError('reuse_model_changed', `the recorded baseline is of ${report.provider_model}, not of ${wanted.providerModel}`);
+  }
+  if (!sameTasks(wanted.holdout, report.task_ids))
+    throw new BaselineError('reuse_task_set', 'the recorded baseline is of other tasks than the holdout');
+  if (report.executed_trials === 0) throw new BaselineError('reuse_null_measurement', 'nothing was executed in the recorded baseline');
+  return report;
+}
+
+function checkImported(wanted: BaselineWanted, report: BaselineReport): BaselineReport {
+  const fail = (code: BaselineProblem, why: string): never => {
+    throw new BaselineError(code, `the ${wanted.which} baseline to import ${why}`);
+  };
+  if (!sameTasks(wanted.holdout, report.task_ids)) fail('import_task_set', 'is of other tasks than the holdout');
+  if (report.attempts < wanted.attempts)
+    fail('import_too_few_attempts', `has ${report.attempts} attempts a task; ${wanted.attempts} are asked for`);
+  if (wanted.which === 'teacher' && report.provider_model !== wanted.providerModel) {
+    fail('import_other_teacher', `is of ${report.provider_model}, not of ${wanted.providerModel}`);
+  }
+  if (report.base_model === null) {
+    if (wanted.which === 'student') fail('import_no_base_model', 'does not say its base model');
+  } else if (report.base_model !== wanted.baseModel) {
+    fail('import_other_base_model', `is of base model ${report.base_model}, not of ${wanted.baseModel}`);
+  }
+  if (report.executed_trials === 0) fail('import_null_measurement', 'executed nothing: it measured no rate');
+  return report;
+}
+
+function sameTasks(a: readonly string[], b: readonly string[]): boolean {
+  const left = new Set(a);
+  return a.length === b.length && left.size === new Set(b).size && b.every((id) => left.has(id));
+}

@@ -1,0 +1,24 @@
+/** An evaluation that had trials but executed none of them: it measured nothing, which is not a rate of 0. */
+export class NullMeasurementError extends Error {
+  readonly code = 'null_measurement';
+
+  constructor(trials: number) {
+    super(`none of the ${trials} trials was executed; look at the infrastructure failures before anything is compared`);
+    this.name = 'NullMeasurementError';
+  }
+}
+
+/** passed / executed; null when nothing was executed. */
+export function solveRate(passedTrials: number, executedTrials: number): number | null {
+  return executedTrials === 0 ? null : passedTrials / executedTrials;
+}
+
+/** The rate of a stored row as every view, the gate and the tripwire read it: a row of no executed trial stores 0 and means null. */
+export function readRate(row: { readonly rate: number; readonly executedTrials: number }): number | null {
+  return row.executedTrials === 0 ? null : row.rate;
+}
+
+/** @throws NullMeasurementError when there were trials and none was executed. */
+export function requireMeasured({ trials, executedTrials }: { readonly trials: number; readonly executedTrials: number }): void {
+  if (trials > 0 && executedTrials === 0) throw new NullMeasurementError(trials);
+}
