@@ -1,0 +1,9 @@
+/** Why a run failed: the innermost failure has the words and the name; `type` is `ApplicationFailure.type` where there is one. */
+export type Failure = { readonly type: string | null; readonly message: string };
+
+export function failureOf(error: Error): Failure {
+  let innermost: Error = error;
+  while (innermost.cause instanceof Error) innermost = innermost.cause;
+  const type = 'type' in innermost && typeof innermost.type === 'string' ? innermost.type : innermost.name;
+  return { type, message: innermost.message };
+}

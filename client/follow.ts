@@ -1,0 +1,70 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { RunStatus, TrialProgress } from '../workflows/messages.ts';
+import { NoAnswer, NoServer } from './errors.ts';
+import type { RunClient, RunEnd } from './run-client.ts';
+
+/** What is known of a run at one moment. `trouble` says why it may be old. */
+export type Snapshot = {
+  readonly status: RunStatus | null;
+  readonly progress: TrialProgress | null;
+  readonly trouble: string | null;
+};
+
+/** A followed run to its end: the last status that could be read, and how the execution ended. */
+export type Followed = { readonly end: RunEnd; readonly status: RunStatus | null; readonly wallMs: number };
+
+/** The part of `RunClient` that following needs. */
+export type FollowedRun = Pick<RunClient, 'state' | 'status' | 'progress' | 'end'>;
+
+export type FollowOptions = {
+  readonly intervalMs: number;
+  readonly signal?: AbortSignal;
+  /** Called with every new snapshot. May take its time: the run is read again afterwards. */
+  readonly onSnapshot: (snapshot: Snapshot) => Promise<void> | void;
+};
+
+const AWAY = 'the Temporal server does not answer; trying again';
+const NO_WORKER = 'no worker answers; waiting for one';
+
+/**
+ * Reads a run again and again until it ends. A server that goes away and workers that die are ridden out; an unknown run is an error.
+ */
+export async function followRun(run: FollowedRun, { intervalMs, signal, onSnapshot }: FollowOptions): Promise<Followed> {
+  let last: Snapshot = { status: null, progress: null, trouble: null };
+  for (;;) {
+    signal?.throwIfAborted();
+    try {
+      const state = await run.state();
+      if (!state.open) return await ended(run, last.status, state.startedAtMs, state.closedAtMs);
+      const status = await run.status();
+      last = { status, progress: await childProgress(run, status), trouble: null };
+    } catch (error) {
+      last = { ...last, trouble: troubleOf(error) };
+    }
+    await onSnapshot(last);
+    await sleep(intervalMs, undefined, signal ? { signal } : {});
+  }
+}
+
+/** A child may have just ended, or not yet begun: then there is no progress to show. */
+async function childProgress(run: FollowedRun, status: RunStatus): Promise<TrialProgress | null> {
+  if (!status.child) return null;
+  try {
+    return await run.progress(status.child.workflowId);
+  } catch (error) {
+    if (error instanceof NoServer) throw error;
+    return null;
+  }
+}
+
+async function ended(run: FollowedRun, known: RunStatus | null, startedAtMs: number, closedAtMs: number | null): Promise<Followed> {
+  const end = await run.end();
+  const status = await run.status().catch(() => known);
+  return { end, status, wallMs: (closedAtMs ?? Date.now()) - startedAtMs };
+}
+
+function troubleOf(error: unknown): string {
+  if (error instanceof NoServer) return AWAY;
+  if (error instanceof NoAnswer) return NO_WORKER;
+  throw error;
+}

@@ -1,0 +1,102 @@
+import type { EvalLabel, EvalResult, GateVerdict, StepRow } from '../../core/run/results.ts';
+import type { RunResult, RunStatus } from '../../workflows/messages.ts';
+
+/** Runs for tests of the views: everything empty but what the test names. */
+export function runStatus(known: Partial<RunStatus>): RunStatus {
+  return {
+    runId: 'run-1',
+    phase: 'steps',
+    waitingFor: null,
+    outcome: null,
+    step: 0,
+    steps: 16,
+    student: 'stillroom/tiny-student',
+    teacher: 'stillroom/tiny-teacher',
+    agent: 'turn@v1',
+    runDir: '.stillroom/runs/run-1',
+    child: null,
+    checks: [],
+    evaluations: [],
+    lastRow: null,
+    verdict: null,
+    adapter: null,
+    weights: null,
+    spend: { usd: 0, blindTo: [], maxUsd: null, forecastUsd: null },
+    decisions: [],
+    notices: [],
+    wallMs: {},
+    ...known,
+  };
+}
+
+export function runResult(known: Partial<RunResult>): RunResult {
+  const { runId, verdict, adapter, weights, evaluations, spend } = runStatus({});
+  return { outcome: 'accepted', runId, verdict, adapter, weights, evaluations, spend, ...known };
+}
+
+/** An evaluation of `tasks` tasks with three attempts each. */
+export function evaluation(label: EvalLabel, passed: number, executed: number, tasks = 48): EvalResult {
+  return {
+    label,
+    model: { kind: 'base', model: label, version: label },
+    trials: tasks * 3,
+    executed,
+    passed,
+    infraFailed: tasks * 3 - executed,
+    solveRate: executed === 0 ? null : passed / executed,
+    perTask: Array.from({ length: tasks }, (_, index) => ({ taskId: `task-${index}`, executed: 3, passed: 1 })),
+    meters: {},
+    usd: 0.01,
+    wallMs: 9_000,
+  };
+}
+
+export function stepRow(known: Partial<StepRow>): StepRow {
+  return {
+    step: 1,
+    sampler: 'step-0000',
+    trials: 128,
+    executedTrials: 128,
+    passedTrials: 51,
+    infraFailedTrials: 0,
+    solveRate: 51 / 128,
+    reverseKlNatsPerToken: 0.4321,
+    entropyNatsPerToken: 0.5,
+    sampledTokensPerEpisode: 24,
+    datums: 128,
+    fragments: 0,
+    lossTokens: 3000,
+    updates: 1,
+    loss: 0.1,
+    gradNorm: 1,
+    advantageMean: 0,
+    advantageStd: 1,
+    clippedTokens: 0,
+    maskedTokens: 0,
+    overflowTrials: 0,
+    entropyRatio: 1,
+    lengthRatio: 1,
+    warnings: [],
+    meters: {},
+    usd: 0.002,
+    wallMs: 6_000,
+    trainMs: 500,
+    ...known,
+  };
+}
+
+export function verdict(known: Partial<GateVerdict>): GateVerdict {
+  return {
+    accepted: true,
+    reasons: [],
+    threshold: 0.66,
+    teacher: 0.94,
+    before: 0.38,
+    after: 0.81,
+    improvement: { tasks: 48, meanDifference: 0.43, pValue: 0.00001, low: 0.34, high: 0.52 },
+    overThreshold: { tasks: 48, meanDifference: 0.15, pValue: 0.003, low: 0.06, high: 0.24 },
+    protocolHash: 'abc',
+    earlierGates: 0,
+    ...known,
+  };
+}
