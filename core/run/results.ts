@@ -1,4 +1,5 @@
 import type { SamplerPath, StatePath } from '../ids.ts';
+import type { Evidence } from '../gate/evidence.ts';
 import type { MeterTokens } from '../measures/meters.ts';
 import type { ModelRef } from './trial.ts';
 
@@ -117,25 +118,18 @@ export type StepResult = {
   readonly empty: boolean;
 };
 
-/** An interval and its two-sided sign-flip test over task means (unit = task). */
-export type PairedEvidence = {
-  readonly tasks: number;
-  readonly meanDifference: number;
-  readonly pValue: number;
-  readonly low: number;
-  readonly high: number;
-};
-
 export type GateVerdict = {
   readonly accepted: boolean;
   readonly reasons: readonly string[];
-  readonly threshold: number;
-  readonly teacher: number;
-  readonly before: number;
-  readonly after: number;
-  readonly improvement: PairedEvidence;
-  /** after − 0.7·teacher (the configured fraction), as information. */
-  readonly overThreshold: PairedEvidence;
+  /** The rate the student had to reach. */
+  readonly threshold: number | null;
+  readonly teacher: number | null;
+  readonly before: number | null;
+  readonly after: number | null;
+  /** after − before over task means. */
+  readonly improvement: Evidence | null;
+  /** after − min_teacher_fraction · teacher, as information. */
+  readonly overThreshold: Evidence | null;
   readonly protocolHash: string;
   /** Gates this protocol has seen before this one. */
   readonly earlierGates: number;
