@@ -1,19 +1,19 @@
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import path from 'node:path';
-import { root } from './host.mjs';
+import { root, swcCache } from './host.mjs';
 import { nodePath } from './packages.mjs';
 
 /**
- * Runs our Node with `argv` in our place: same terminal, same folder, signals passed on, its exit code returned.
+ * Runs our Node with `argv` in our place: same terminal, same folder (npm makes that the clone), signals passed on, its exit code returned.
  * Descriptor 3 of the child is a pipe that closes when we end, even by SIGKILL, so that it need not outlive us.
  */
 export async function become(argv, env) {
   const child = spawn(nodePath, argv, {
-    cwd: root,
     stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
     env: {
       ...process.env,
+      ...swcCache,
       ...env,
       STILLROOM_PARENT_FD: '3',
       PATH: [path.dirname(nodePath), path.join(root, 'node_modules', '.bin'), process.env.PATH].join(path.delimiter),

@@ -7,6 +7,9 @@ import { fileURLToPath } from 'node:url';
 export const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 export const stateDir = path.join(root, '.stillroom');
 
+/** swc unpacks its native part into a cache, by default in the home directory; ours stays in the clone. It insists on a private folder. */
+export const swcCache = { SWC_NATIVE_BINDING_CACHE: path.join(stateDir, 'cache', 'swc') };
+
 const leash = path.join(root, 'services', 'processes', 'leash.mjs');
 
 /** What a person can mend: one message, exit code 2 for something missing on the machine, 1 for a step that failed. */
@@ -23,12 +26,17 @@ export class SetupError extends Error {
  */
 export function probe(command, args, { timeoutMs = 15_000, env = process.env, cwd = root } = {}) {
   return new Promise((resolve) => {
-    const child = spawn(command, args, { env, cwd, stdio: ['ignore', 'pipe', 'pipe'], timeout: timeoutMs, killSignal: 'SIGKILL' });
+    const child = spawn(command, args, { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] });
     const out = { stdout: '', stderr: '' };
+    const tooLong = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
+    const end = (code, problem) => {
+      clearTimeout(tooLong);
+      resolve({ code, stdout: out.stdout, stderr: problem ?? out.stderr });
+    };
     child.stdout.setEncoding('utf8').on('data', (text) => (out.stdout += text));
     child.stderr.setEncoding('utf8').on('data', (text) => (out.stderr += text));
-    child.on('error', (error) => resolve({ code: null, ...out, stderr: error.message }));
-    child.on('close', (code) => resolve({ code, ...out }));
+    child.on('error', (error) => end(null, error.code === 'ENOENT' ? 'not found' : error.message));
+    child.on('close', (code) => end(code));
   });
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { install, probe, root, SetupError, stateDir } from './host.mjs';
+import { install, probe, root, SetupError, stateDir, swcCache } from './host.mjs';
 
 const modules = path.join(root, 'node_modules');
 const stampFile = path.join(modules, '.stillroom-stamp');
@@ -43,7 +43,7 @@ export function matchesLock(wanted, installed) {
 /** `npm ci`, with the cache inside the clone and the user's own npm settings (registry, certificates) in force. */
 export async function installPackages() {
   await requireNpm();
-  const env = { ...process.env, npm_config_cache: path.join(stateDir, 'cache', 'npm') };
+  const env = { ...process.env, ...swcCache, npm_config_cache: path.join(stateDir, 'cache', 'npm') };
   const advice = 'Check the network (or the registry that npm is set up for) and run the same command again.';
   await install('npm', 'npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error', '--include=dev', '--include=optional'], {
     env,

@@ -21,7 +21,7 @@ const MODES = {
   bench: { needs: 'sandbox', argv: (args) => [file('bench', 'bench.ts'), ...args] },
   cli: { needs: 'everything', argv: (args) => [file('client', 'cli.ts'), ...args] },
   vectors: { needs: 'packages', argv: (args) => [file('bench', 'vectors.ts'), ...args] },
-  check: { needs: 'packages', argv: (args) => [file('setup', 'check.ts'), ...args] },
+  check: { needs: 'packages', argv: (args) => [file('setup', 'check', 'check.ts'), ...args] },
   format: { needs: 'packages', argv: (args) => [file('node_modules', '@biomejs', 'biome', 'bin', 'biome'), 'check', '--write', ...args] },
 };
 

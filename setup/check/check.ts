@@ -1,0 +1,46 @@
+/** `npm run check`: format, lint, types, arrows and Python syntax, one line each; exit 1 when one of them finds something. */
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { violationsUnder } from './layers.ts';
+
+type Result = { readonly ok: boolean; readonly output: string };
+
+const root = path.resolve(import.meta.dirname, '..', '..');
+const tool = (...parts: string[]) => path.join(root, 'node_modules', ...parts);
+
+function run(command: string, args: readonly string[]): Result {
+  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd: root, encoding: 'utf8' });
+  return { ok: status === 0, output: error?.message ?? `${stdout}${stderr}`.trim() };
+}
+
+function arrows(): Result {
+  const found = violationsUnder(root);
+  return {
+    ok: found.length === 0,
+    output: found.map(({ file, line, specifier, rule }) => `${file}:${line} '${specifier}': ${rule}`).join('\n'),
+  };
+}
+
+/** Compiles the Python half in memory. The private Python is used when set-up made it, else any that is on PATH. */
+function pythonSyntax(): Result {
+  const own = path.join(root, '.stillroom', 'python', 'bin', 'python');
+  const program = 'import pathlib; [compile(p.read_bytes(), str(p), "exec") for p in sorted(pathlib.Path("harbor_plugin").rglob("*.py"))]';
+  return run(existsSync(own) ? own : 'python3', ['-c', program]);
+}
+
+const CHECKS: readonly (readonly [name: string, check: () => Result])[] = [
+  ['format and lint', () => run(process.execPath, [tool('@biomejs', 'biome', 'bin', 'biome'), 'check', '--error-on-warnings', '.'])],
+  ['types', () => run(process.execPath, [tool('typescript', 'bin', 'tsc'), '-p', '.'])],
+  ['arrows between rooms', arrows],
+  ['Python syntax', pythonSyntax],
+];
+
+for (const [name, check] of CHECKS) {
+  const { ok, output } = check();
+  console.log(`${ok ? 'ok    ' : 'FAILED'} ${name}`);
+  if (!ok) {
+    console.log(output.replace(/^/gm, '  '));
+    process.exitCode = 1;
+  }
+}
