@@ -29,7 +29,7 @@ export type DatumStats = {
 };
 
 /** Calls `from..to` (exclusive) whose prompts extend one another: they merge into one sequence. */
-type Run = { readonly from: number; readonly to: number; readonly length: number };
+export type Run = { readonly from: number; readonly to: number; readonly length: number };
 
 /**
  * Merges the calls of each episode into training sequences. A prompt that starts with everything seen so far extends the sequence; any
@@ -95,8 +95,9 @@ function overflows(episode: Episode, contextBudgetTokens: number): boolean {
   );
 }
 
-/** Everything seen before a call is the previous prompt and what was sampled from it, so one look back decides. */
-function prefixRuns(spans: readonly Span[]): Run[] {
+/** Splits calls, in order, where a prompt does not extend what came before. Everything seen before a call is the previous prompt and what was sampled
+ * from it, so one look back decides. */
+export function prefixRuns(spans: readonly Pick<Span, 'prompt' | 'sampled'>[]): Run[] {
   const runs: Run[] = [];
   let from = 0;
   spans.forEach((span, i) => {
@@ -108,7 +109,7 @@ function prefixRuns(spans: readonly Span[]): Run[] {
   return runs;
 }
 
-function extendsSpan(prompt: Int32Array, before: Span): boolean {
+function extendsSpan(prompt: Int32Array, before: Pick<Span, 'prompt' | 'sampled'>): boolean {
   const context = before.prompt;
   const sampled = before.sampled;
   if (prompt.length < context.length + sampled.length) return false;

@@ -1,8 +1,11 @@
 import type { FamilyAdapter } from '../judge.ts';
+import { billing } from './billing.ts';
 import { config } from './config.ts';
+import { cost } from './cost.ts';
 import { datums } from './datums.ts';
 import { gate } from './gate.ts';
 import { taskSampler } from './task-sampler.ts';
+import { tripwire } from './tripwire.ts';
 
 /** The families this code can be measured against. */
-export const adapters: readonly FamilyAdapter[] = [config, datums, gate, taskSampler];
+export const adapters: readonly FamilyAdapter[] = [billing, config, cost, datums, gate, taskSampler, tripwire];

@@ -1,0 +1,11 @@
+export {
+  type ConfigError,
+  type ConfigErrorKind,
+  describeConfigErrors,
+  type ParsedConfig,
+  parseRunConfig,
+  stringifyRunConfig,
+} from './parse.ts';
+export { isKnownRenderer, rendererNames } from './renderers.ts';
+export type { RunConfig } from './schema.ts';
+export { refuseUnbuilt } from './unbuilt.ts';

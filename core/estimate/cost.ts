@@ -1,0 +1,97 @@
+import type { RunConfig } from '../config/schema.ts';
+import { type SpendLine, spendLines } from '../measures/billing.ts';
+import { METERS, type Meter, type MeterTokens } from '../measures/meters.ts';
+
+export type SplitSizes = { readonly nTrain: number; readonly nHoldout: number };
+
+export type CostEstimate = {
+  readonly lines: readonly SpendLine[];
+  /** Sum over the priced meters; what unpriced ones cost is unknown. */
+  readonly pricedUsd: number;
+  readonly unpricedMeters: readonly Meter[];
+  readonly fullyPriced: boolean;
+  /** The five full prices are set; the cached ones follow from them. */
+  readonly pricingIsComplete: boolean;
+  readonly trainEpisodes: number;
+  /** Interim evaluations. */
+  readonly evalEpisodes: number;
+  /** Held-out episodes of the gate: teacher, student before, student after. */
+  readonly baselineEpisodes: number;
+  readonly warmupEpisodes: number;
+};
+
+/** Split sizes that no run can have. */
+export class EstimateError extends Error {
+  readonly code = 'bad_split_size';
+
+  constructor({ nTrain, nHoldout }: SplitSizes) {
+    super(`a run needs at least one training task and no negative holdout; got ${nTrain} and ${nHoldout}`);
+    this.name = 'EstimateError';
+  }
+}
+
+/** What an episode is taken to look like before anything is measured, in tokens. Agents use about half of the turns they may. */
+const SYSTEM_TOKENS = 2048;
+const OBSERVATION_TOKENS = 1024;
+const ANSWER_TOKENS = 512;
+const TURNS_USED = 0.5;
+
+/**
+ * Tokens and cost of a whole run, before it starts. Baselines that are imported and a warm-up that is loaded cost nothing here, and
+ * `train.rollout_max_turns` shortens training episodes.
+ * @throws EstimateError when there is no training task or a negative holdout.
+ */
+export function estimateCost(config: RunConfig, sizes: SplitSizes): CostEstimate {
+  const { nTrain, nHoldout } = sizes;
+  if (!(nTrain >= 1 && nHoldout >= 0)) throw new EstimateError(sizes);
+  const { train, rollout, pricing } = config;
+  const trainEpisodes = train.steps * Math.min(train.tasks_per_batch, nTrain) * train.group_size;
+  const evals = config.eval.every === 0 ? 0 : Math.floor(train.steps / config.eval.every);
+  const evalEpisodes = evals * Math.min(config.eval.tasks, nTrain) * config.eval.k;
+  const perEvaluation = nHoldout * config.gate.k;
+  const teacherBaseline = config.eval.teacher_baseline_from === null ? perEvaluation : 0;
+  const studentBaselines = perEvaluation + (config.eval.student_baseline_from === null ? perEvaluation : 0);
+  const collects = config.warmup.steps > 0 && config.warmup.trajectories_from === null;
+  const warmupEpisodes = collects ? nTrain * config.warmup.rollouts_per_task : 0;
+
+  const training = episodeOf(config, train.rollout_max_turns ?? rollout.max_turns);
+  const evaluating = episodeOf(config, rollout.max_turns);
+  const studentEvals = evalEpisodes + studentBaselines;
+  const teacherRuns = teacherBaseline + warmupEpisodes;
+  const replicas = train.loss === 'topk_ce' ? train.topk : 1;
+  const tokens: MeterTokens = {
+    student_prefill: trainEpisodes * training.unique + studentEvals * evaluating.unique,
+    student_cached_prefill: trainEpisodes * training.cached + studentEvals * evaluating.cached,
+    student_sample: trainEpisodes * training.sampled + studentEvals * evaluating.sampled,
+    student_train: trainEpisodes * training.unique * replicas,
+    teacher_prefill: trainEpisodes * training.unique + teacherRuns * evaluating.unique,
+    teacher_cached_prefill: teacherRuns * evaluating.cached,
+    teacher_sample: teacherRuns * evaluating.sampled,
+  };
+  const lines = spendLines(tokens, pricing);
+  const unpricedMeters = lines.filter((line) => line.pricePerMtokUsd === null).map((line) => line.meter);
+  return {
+    lines,
+    pricedUsd: lines.reduce((sum, line) => sum + (line.usd ?? 0), 0),
+    unpricedMeters,
+    fullyPriced: unpricedMeters.length === 0,
+    pricingIsComplete: METERS.filter((meter) => !meter.includes('cached')).every((meter) => pricing[meter] !== null),
+    trainEpisodes,
+    evalEpisodes,
+    baselineEpisodes: teacherBaseline + studentBaselines,
+    warmupEpisodes,
+  };
+}
+
+/** Billed tokens of one episode that keeps its history: every prompt repeats all before it, up to the context budget. */
+function episodeOf(config: RunConfig, maxTurns: number): { unique: number; cached: number; sampled: number } {
+  const budget = config.rollout.context_budget_tokens;
+  const answer = Math.min(ANSWER_TOKENS, config.sampling.max_tokens);
+  const turns = Math.ceil(maxTurns * TURNS_USED);
+  const unique = Math.min(budget, SYSTEM_TOKENS + turns * (answer + OBSERVATION_TOKENS));
+  let prompts = 0;
+  for (let turn = 0; turn < turns; turn++) {
+    prompts += Math.min(budget, SYSTEM_TOKENS + OBSERVATION_TOKENS + turn * (answer + OBSERVATION_TOKENS));
+  }
+  return { unique, cached: Math.max(0, prompts - unique), sampled: Math.min(unique, turns * answer) };
+}
