@@ -1,0 +1,19 @@
+/** A file or value handed to harbor is wrong; the message names it and says what to do. Trying again does not help. */
+export class BadHarborInput extends Error {
+  override readonly name = 'BadHarborInput';
+}
+
+/** harbor refused to begin the trial (bad task folder, bad import path, bad option). Trying again does not help. */
+export class TrialRefused extends Error {
+  override readonly name = 'TrialRefused';
+}
+
+/** The trial ended without a readable result. The runner lives; another attempt under a new trial name may succeed. */
+export class TrialCrashed extends Error {
+  override readonly name = 'TrialCrashed';
+}
+
+/** The runner process ended while the trial ran. Another attempt starts a new runner. */
+export class RunnerDied extends Error {
+  override readonly name = 'RunnerDied';
+}

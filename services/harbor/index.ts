@@ -1,0 +1,10 @@
+export { BadHarborInput, RunnerDied, TrialCrashed, TrialRefused } from './errors.ts';
+export { type JobTemplate, parseJobTemplate, readJobTemplate, resolveTasks, sandboxMode, withSandboxMode } from './job-template.ts';
+export { harborPython } from './python.ts';
+export { HarborRunner, type RunTrialOptions, type TrialRun } from './runner.ts';
+export type { RunnerProcessOptions } from './runner-process.ts';
+export { checkSandbox, type SandboxCheck } from './sandbox-check.ts';
+export { makeScratchDir, scratchRoot } from './scratch.ts';
+export { openTaskFolder, readInstruction, type TaskFolder, taskContentDigest, taskDigest } from './task-folder.ts';
+export { type AgentConfig, buildTrialConfig, nopAgent, type TrialConfig, type TrialConfigInput, turnAgent } from './trial-config.ts';
+export { parseTrialResult, type TrialOutcome, type TrialTimings } from './trial-result.ts';

@@ -1,0 +1,111 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { BadHarborInput } from './errors.ts';
+import { parseJobTemplate, readJobTemplate, resolveTasks, sandboxMode, withSandboxMode } from './job-template.ts';
+import { taskContentDigest, taskDigest } from './task-folder.ts';
+import { buildTrialConfig, turnAgent } from './trial-config.ts';
+
+const environment = { import_path: 'stillroom_harbor.environment:ProcessEnvironment', kwargs: { limits: { nproc: 64 } } };
+const valid = { environment, datasets: [{ path: 'tasks' }] };
+const parse = (json: unknown) => parseJobTemplate(JSON.stringify(json), 'job.json');
+
+const refused: [what: string, json: unknown, message: string][] = [
+  ['agents', { ...valid, agents: [{ name: 'oracle' }] }, 'job.json: agents: must not be set'],
+  ['an unknown key', { ...valid, n_attempts: 4 }, 'n_attempts'],
+  [
+    'an unknown key inside',
+    { ...valid, environment: { ...environment, import_pth: 'x' } },
+    'job.json: environment: Unrecognized key: "import_pth"',
+  ],
+  ['a wrong type', { ...valid, verifier: { override_timeout_sec: '60' } }, 'job.json: verifier.override_timeout_sec'],
+  ['no environment', { datasets: valid.datasets }, 'job.json: environment'],
+  ['an environment without a kind', { ...valid, environment: {} }, 'needs either "type" or "import_path"'],
+  ['no place for tasks', { environment }, 'name at least one path'],
+  ["harbor's own retries", { ...valid, retry: { max_retries: 2 } }, 'job.json: retry.max_retries: must be 0'],
+];
+test.each(refused)('refuses %s, naming file and field', (_what, json, message) => {
+  expect(() => parse(json)).toThrow(BadHarborInput);
+  expect(() => parse(json)).toThrow(message);
+});
+
+test('refuses broken JSON and missing files by name', async () => {
+  expect(() => parseJobTemplate('{"environment": ', 'job.json')).toThrow(/^job\.json: not JSON/);
+  await expect(readJobTemplate('/nowhere/job.json')).rejects.toThrow(/^\/nowhere\/job\.json: cannot be read/);
+});
+
+test('sets the sandbox mode and keeps the other options', () => {
+  const plain = withSandboxMode(parse(valid), 'plain');
+  expect(plain.environment.kwargs).toEqual({ limits: { nproc: 64 }, mode: 'plain' });
+  expect([sandboxMode(parse(valid)), sandboxMode(plain)]).toEqual(['bwrap', 'plain']);
+  const docker = parse({ ...valid, environment: { type: 'docker' } });
+  expect(sandboxMode(docker)).toBeNull();
+  expect(() => withSandboxMode(docker, 'plain')).toThrow(BadHarborInput);
+});
+
+test('a trial config holds the template without what belongs to a job', () => {
+  const template = parse({ ...valid, quiet: true, retry: { max_retries: 0 }, verifier: { kwargs: { a: 1 } } });
+  const agent = turnAgent({ apiBase: 'http://127.0.0.1:1/v1', model: 'm', maxTurns: 5, temperature: 1, maxTokens: 26 });
+  const input = { taskPath: '/tasks/a', trialName: 'run-a-1', trialsDir: '/trials', template, agent, verifierTimeoutSec: 30 };
+  expect(buildTrialConfig(input)).toEqual({
+    trial_name: 'run-a-1',
+    trials_dir: '/trials',
+    task: { path: '/tasks/a' },
+    environment,
+    verifier: { kwargs: { a: 1 }, override_timeout_sec: 30 },
+    agent: {
+      import_path: 'stillroom_harbor.turn_agent:TurnAgent',
+      kwargs: { api_base: 'http://127.0.0.1:1/v1', model: 'm', max_turns: 5, temperature: 1, max_tokens: 26 },
+    },
+  });
+  expect(() => buildTrialConfig({ ...input, trialName: '../escape' })).toThrow(BadHarborInput);
+});
+
+describe('task folders', () => {
+  let dir: string;
+  const write = async (path: string, text: string) => {
+    await mkdir(join(dir, path, '..'), { recursive: true });
+    await writeFile(join(dir, path), text);
+  };
+  const makeTask = async (path: string, instruction = 'do it') => {
+    await write(`${path}/task.toml`, `[task]\nname = "lab/${path.split('/').pop()}"\n`);
+    await write(`${path}/instruction.md`, instruction);
+    await write(`${path}/environment/data`, '7\n');
+    await write(`${path}/tests/test.sh`, 'echo 1 > /logs/verifier/reward.txt');
+  };
+
+  beforeAll(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'stillroom-tasks-'));
+    for (const path of ['tasks/a', 'tasks/b', 'lone/c']) await makeTask(path);
+    await makeTask('tasks/other', 'do something else');
+    await makeTask('tasks/untested');
+    await rm(join(dir, 'tasks/untested/tests'), { recursive: true });
+  });
+  afterAll(() => rm(dir, { recursive: true, force: true }));
+
+  test('are found in datasets and by their own path', async () => {
+    const template = parse({ environment, datasets: [{ path: 'tasks' }], tasks: [{ path: 'lone/c' }] });
+    expect(await resolveTasks(template, dir, ['b', 'c'])).toEqual([
+      { id: 'b', dir: join(dir, 'tasks/b') },
+      { id: 'c', dir: join(dir, 'lone/c') },
+    ]);
+  });
+
+  test('that are missing or lack a file are refused by name', async () => {
+    await expect(resolveTasks(parse(valid), dir, ['zzz'])).rejects.toThrow(/task "zzz" is not in/);
+    await expect(resolveTasks(parse(valid), dir, ['untested'])).rejects.toThrow(/tasks\/untested has no tests\/test\.sh/);
+    await expect(resolveTasks(parse({ ...valid, datasets: [{ path: 'nope' }] }), dir, ['a'])).rejects.toThrow(/nope does not exist/);
+  });
+
+  test('have a digest of everything and one of what the model sees', async () => {
+    const [a, b, other] = ['a', 'b', 'other'].map((id) => join(dir, 'tasks', id)) as [string, string, string];
+    expect(await taskDigest(a)).toMatch(/^sha256:[0-9a-f]{64}$/);
+    expect(await taskDigest(a)).not.toBe(await taskDigest(b));
+    expect(await taskContentDigest(a)).toBe(await taskContentDigest(b));
+    expect(await taskContentDigest(a)).not.toBe(await taskContentDigest(other));
+    const before = await taskContentDigest(b);
+    await write('tasks/b/tests/more', 'x');
+    expect(await taskContentDigest(b)).not.toBe(before);
+  });
+});

@@ -1,0 +1,147 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
+import { z } from 'zod';
+import { RunnerDied } from './errors.ts';
+
+const STDERR_LINES_KEPT = 30;
+
+/** What the Python runner prints, one JSON object a line; see `stillroom_harbor/runner.py`. */
+const Message = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('ready'), pid: z.int(), harborVersion: z.string() }),
+  z.object({ type: z.literal('event'), id: z.string(), event: z.string() }),
+  z.object({ type: z.literal('done'), id: z.string(), trialDir: z.string(), cancelled: z.boolean() }),
+  z.object({
+    type: z.literal('failed'),
+    id: z.string().nullable(),
+    kind: z.enum(['bad-request', 'bad-trial', 'cancelled', 'crashed']),
+    error: z.string(),
+  }),
+]);
+export type RunnerMessage = z.infer<typeof Message>;
+export type TrialMessage = Exclude<RunnerMessage, { type: 'ready' }>;
+
+export type RunnerProcessOptions = {
+  /** A Python that has harbor and (on Linux) bubblewrap. */
+  readonly python: string;
+  /** The folder that holds the `stillroom_harbor` package. */
+  readonly pluginDir: string;
+  /** A private HOME: harbor keeps caches there that processes must not share. */
+  readonly home: string;
+  /** Where sandboxes live; default: /dev/shm if there is one with room, else the temp directory. */
+  readonly sandboxRoot?: string;
+  /** More variables for the runner and the agents in it. The parent's own environment is not passed on. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** The runner's stderr, line by line. */
+  readonly onLog?: (line: string) => void;
+  /** Time to import harbor and say `ready`; default 120 s (1-10 s on an idle or busy machine). */
+  readonly startTimeoutMs?: number;
+};
+
+/** One life of the Python runner: a line protocol over its stdin and stdout. It ends itself when its stdin does. */
+export class RunnerProcess {
+  readonly pid: number;
+  readonly exited: Promise<void>;
+  #child: ChildProcessByStdio<Writable, Readable, Readable>;
+  #alive = true;
+  #log: string[] = [];
+
+  private constructor(child: ChildProcessByStdio<Writable, Readable, Readable>, pid: number, onExit: Promise<void>) {
+    this.#child = child;
+    this.pid = pid;
+    this.exited = onExit.then(() => {
+      this.#alive = false;
+    });
+  }
+
+  /** Starts a runner and waits for its `ready`. Throws `RunnerDied` with the end of its stderr if it does not come up. */
+  static async start(options: RunnerProcessOptions, onMessage: (message: TrialMessage) => void): Promise<RunnerProcess> {
+    const child = spawn(options.python, ['-m', 'stillroom_harbor.runner'], {
+      // A group of its own: Ctrl-C at the terminal reaches us alone, and we end the trials in order.
+      detached: true,
+      stdio: ['pipe', 'pipe', 'pipe'],
+      env: runnerEnv(options),
+    });
+    const failed = once(child, 'error').then(
+      ([error]) => new RunnerDied(`${options.python} cannot be started: ${(error as Error).message}`),
+    );
+    child.stdin.on('error', () => {}); // EPIPE: the exit says it
+    if (child.pid === undefined) throw await failed;
+    const exit = new Promise<void>((resolve) => child.once('close', () => resolve()));
+    const runner = new RunnerProcess(child, child.pid, exit);
+    const ready = new Promise<void>((resolve) => runner.#listen(options.onLog, onMessage, resolve));
+    const limitMs = options.startTimeoutMs ?? 120_000;
+    const timer = setTimeout(() => child.kill('SIGKILL'), limitMs);
+    try {
+      const died = runner.exited.then(() => {
+        throw runner.death(`did not start within ${limitMs / 1000} s`);
+      });
+      await Promise.race([ready, died]);
+    } finally {
+      clearTimeout(timer);
+    }
+    return runner;
+  }
+
+  get alive(): boolean {
+    return this.#alive;
+  }
+
+  send(request: object): void {
+    this.#child.stdin.write(`${JSON.stringify(request)}\n`);
+  }
+
+  /** The error for whoever waited for this process. */
+  death(what = 'ended'): RunnerDied {
+    const { exitCode, signalCode } = this.#child;
+    const how = exitCode === null && signalCode === null ? '' : ` (${signalCode ?? `exit code ${exitCode}`})`;
+    return new RunnerDied(`the harbor runner ${what}${how}${this.#log.length > 0 ? `; it said last:\n${this.#log.join('\n')}` : ''}`);
+  }
+
+  /** Ends the runner: it cancels its trials, removes their sandboxes and exits; it is killed if that takes longer than `graceMs`. */
+  async close(graceMs: number): Promise<void> {
+    if (!this.#alive) return;
+    this.#child.stdin.end();
+    const timer = setTimeout(() => this.#child.kill('SIGKILL'), graceMs);
+    await this.exited;
+    clearTimeout(timer);
+  }
+
+  #listen(onLog: ((line: string) => void) | undefined, onMessage: (message: TrialMessage) => void, onReady: () => void): void {
+    createInterface({ input: this.#child.stderr }).on('line', (line) => {
+      this.#log.push(line);
+      if (this.#log.length > STDERR_LINES_KEPT) this.#log.shift();
+      onLog?.(line);
+    });
+    createInterface({ input: this.#child.stdout }).on('line', (line) => {
+      const message = Message.safeParse(parseLine(line));
+      if (!message.success) onLog?.(`unreadable line from the harbor runner: ${line.slice(0, 200)}`);
+      else if (message.data.type === 'ready') onReady();
+      else onMessage(message.data);
+    });
+  }
+}
+
+function parseLine(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return null;
+  }
+}
+
+function runnerEnv({ home, pluginDir, sandboxRoot, env }: RunnerProcessOptions): Record<string, string> {
+  return {
+    PATH: process.env.PATH ?? '/usr/bin:/bin',
+    LANG: 'C.UTF-8',
+    HOME: home,
+    PYTHONPATH: pluginDir,
+    PYTHONUNBUFFERED: '1',
+    HARBOR_TELEMETRY: '0',
+    LITELLM_LOCAL_MODEL_COST_MAP: 'True',
+    ...(process.env.TMPDIR === undefined ? {} : { TMPDIR: process.env.TMPDIR }),
+    ...(sandboxRoot === undefined ? {} : { STILLROOM_SANDBOX_ROOT: sandboxRoot }),
+    ...env,
+  };
+}
