@@ -1,12 +1,12 @@
 import type { StatePath } from '../../core/ids.ts';
-import { capabilitiesSchema, clientConfigSchema, dynamicConfigSchema, sessionSchema, tokenSchema } from './answers.ts';
+import { capabilitiesSchema, sessionSchema } from './answers.ts';
 import { Caller } from './caller.ts';
 import { Checkpoints } from './checkpoints.ts';
-import { BadRequest, CredentialRefused, SessionLost } from './errors.ts';
+import { BadRequest, SessionLost } from './errors.ts';
 import { Heartbeat } from './heartbeat.ts';
-import type { ChunkPolicy } from './loss-call.ts';
 import { type CreatedModel, createModel, createModelFromState, getInfo, type ModelInfo, type ModelOptions } from './models.ts';
 import { openSamplingSession, Sampler, type SamplerSource } from './sampler.ts';
+import { readFlags, type ServiceFlags } from './service-flags.ts';
 import { type ConnectionOptions, resolveConnection } from './settings.ts';
 import { TrainingClient } from './training.ts';
 
@@ -26,9 +26,6 @@ export type SupportedModel = {
   readonly isTrainable: boolean | null;
   readonly isSampleable: boolean | null;
 };
-
-/** What the service wants of its clients; what it does not say is the protocol's default. */
-type ServiceFlags = { readonly chunks: ChunkPolicy; readonly mayCancelSamples: boolean };
 
 const FINISH_TIMEOUT_MS = 5000;
 /** An attached client numbers what it opens from here on at random: it cannot know what the session's first client has used. */
@@ -169,40 +166,6 @@ async function opened(
     return await open(caller, await readFlags(caller));
   } catch (error) {
     await caller.connection.release();
-    throw error;
-  }
-}
-
-async function readFlags(caller: Caller): Promise<ServiceFlags> {
-  const body = JSON.stringify({ sdk_version: caller.connection.protocolVersion });
-  const call = (path: string) => ({ method: 'POST', path, body, phase: 'submit', subject: 'other' }) as const;
-  const config = (await ifKnown(caller.json(call('client/config'), clientConfigSchema))) ?? {};
-  if (config.pjwt_auth_enabled) {
-    if (config.credential_default_source === 'credential_cmd') {
-      throw new CredentialRefused('the service takes only keys from a credential command, which this client does not run', {
-        call: 'client/config',
-      });
-    }
-    const exchange = { ...call('auth/token'), body: '{}' };
-    await caller.credential.useTokens(async (apiKey) => (await caller.json({ ...exchange, credential: apiKey }, tokenSchema)).jwt);
-  }
-  const dynamic = (await ifKnown(caller.json(call('client/dynamic_config'), dynamicConfigSchema))) ?? {};
-  return {
-    chunks: {
-      maxDatums: config.fwdbwd_max_chunk_len ?? 1024,
-      maxBytes: config.fwdbwd_max_chunk_bytes_count ?? 5_000_000,
-      parallel: config.parallel_fwdbwd_chunks ?? true,
-    },
-    mayCancelSamples: dynamic.sample_cancel_enabled ?? false,
-  };
-}
-
-/** Null when the server does not have the call. */
-async function ifKnown<T>(answer: Promise<T>): Promise<T | null> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof BadRequest && (error.status === 404 || error.status === 405)) return null;
     throw error;
   }
 }
