@@ -6,16 +6,16 @@ import { nodePath } from './packages.mjs';
 
 /**
  * Runs our Node with `argv` in our place: same terminal, same folder (npm makes that the clone), signals passed on, its exit code returned.
- * Descriptor 3 of the child is a pipe that closes when we end, even by SIGKILL, so that it need not outlive us.
+ * With `leashed`, descriptor 3 of the child is a pipe that closes when we end, even by SIGKILL, and the child watches it.
  */
-export async function become(argv, env) {
+export async function become(argv, env, leashed) {
   const child = spawn(nodePath, argv, {
-    stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
+    stdio: ['inherit', 'inherit', 'inherit', ...(leashed ? ['pipe'] : [])],
     env: {
       ...process.env,
       ...swcCache,
       ...env,
-      STILLROOM_PARENT_FD: '3',
+      ...(leashed ? { STILLROOM_PARENT_FD: '3' } : {}),
       PATH: [path.dirname(nodePath), path.join(root, 'node_modules', '.bin'), process.env.PATH].join(path.delimiter),
     },
   });

@@ -13,13 +13,13 @@ import { setUp } from './setup.mjs';
 
 const file = (...parts) => path.join(root, ...parts);
 
-/** What each mode needs, and what it then runs. */
+/** What each mode needs, what it then runs, and whether that watches us (`leashed`) because it keeps processes running. */
 const MODES = {
   setup: { needs: 'everything', argv: () => null },
-  demo: { needs: 'sandbox', argv: (args) => [file('client', 'cli.ts'), 'demo', ...args] },
+  demo: { needs: 'sandbox', leashed: true, argv: (args) => [file('client', 'cli.ts'), 'demo', ...args] },
   test: { needs: 'sandbox', argv: (args) => [file('node_modules', 'vitest', 'vitest.mjs'), 'run', ...args] },
   bench: { needs: 'sandbox', argv: (args) => [file('bench', 'bench.ts'), ...args] },
-  cli: { needs: 'everything', argv: (args) => [file('client', 'cli.ts'), ...args] },
+  cli: { needs: 'everything', leashed: true, argv: (args) => [file('client', 'cli.ts'), ...args] },
   vectors: { needs: 'packages', argv: (args) => [file('bench', 'vectors.ts'), ...args] },
   check: { needs: 'packages', argv: (args) => [file('setup', 'check', 'check.ts'), ...args] },
   format: { needs: 'packages', argv: (args) => [file('node_modules', '@biomejs', 'biome', 'bin', 'biome'), 'check', '--write', ...args] },
@@ -53,7 +53,7 @@ export async function main([modeName, ...args]) {
   await setUp(mode.needs, sandbox.mode);
   if (sandbox.mode === 'plain' && mode.needs === 'sandbox') say(`${PLAIN_WARNING}\n`);
   const argv = mode.argv(sandbox.rest);
-  return argv === null ? 0 : become(argv, { STILLROOM_SANDBOX: sandbox.mode });
+  return argv === null ? 0 : become(argv, { STILLROOM_SANDBOX: sandbox.mode }, mode.leashed === true);
 }
 
 /** Runs `main` as a program: a message instead of a stack where a person can mend it. */

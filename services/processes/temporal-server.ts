@@ -1,0 +1,58 @@
+import { LOOPBACK } from './ports.ts';
+import type { ProcessSpec } from './spec.ts';
+
+/** Search attributes of a run, with the types that the server must know them by. */
+export const SEARCH_ATTRIBUTES = {
+  StillroomPhase: 'Keyword',
+  StillroomWaitingFor: 'Keyword',
+  StillroomStudent: 'Keyword',
+  StillroomTeacher: 'Keyword',
+  StillroomStep: 'Int',
+  StillroomSolveRate: 'Double',
+  StillroomSpentUsd: 'Double',
+} as const;
+
+/** Where the dev server listens and keeps its data. All ports are on 127.0.0.1; all four stay the same over restarts. */
+export type DevServerOptions = {
+  /** The `temporal` command: a path, or a name on PATH. */
+  readonly cli: string;
+  readonly port: number;
+  readonly uiPort: number;
+  /** Its HTTP API, which is also how we know that it serves. */
+  readonly httpPort: number;
+  readonly metricsPort: number;
+  readonly dbFile: string;
+};
+
+/** Without WAL a file database does 20 activities a second instead of 200; `NORMAL` is safe against any kill of the process. */
+const SQLITE_PRAGMAS = ['journal_mode=WAL', 'synchronous=NORMAL'];
+
+const DYNAMIC_CONFIG = [
+  'history.timerProcessorMaxTimeShift="10ms"', // else each timer and retry delay below one second takes one second
+  'matching.numTaskqueueReadPartitions=1', // priority and fairness keys are honoured only within a partition
+  'matching.numTaskqueueWritePartitions=1',
+  'frontend.WorkflowPauseEnabled=true', // for `temporal workflow pause`
+];
+
+/** The Temporal dev server with its Web UI, for the supervisor. It serves when the default namespace can be described. */
+export function devServer({ cli, port, uiPort, httpPort, metricsPort, dbFile }: DevServerOptions): ProcessSpec {
+  return {
+    name: 'temporal',
+    command: cli,
+    args: [
+      ...['server', 'start-dev', '--ip', LOOPBACK, '--port', `${port}`, '--ui-port', `${uiPort}`],
+      ...['--http-port', `${httpPort}`, '--metrics-port', `${metricsPort}`, '--db-filename', dbFile, '--log-level', 'warn'],
+      '--ui-disable-news-fetch',
+      ...SQLITE_PRAGMAS.flatMap((pragma) => ['--sqlite-pragma', pragma]),
+      ...DYNAMIC_CONFIG.flatMap((entry) => ['--dynamic-config-value', entry]),
+      ...Object.entries(SEARCH_ATTRIBUTES).flatMap(([name, type]) => ['--search-attribute', `${name}=${type}`]),
+    ],
+    ready: {
+      kind: 'check',
+      isReady: async (signal) => (await fetch(`http://${LOOPBACK}:${httpPort}/api/v1/namespaces/default`, { signal })).ok,
+    },
+    readyTimeoutMs: 60_000,
+    stopGraceMs: 10_000, // it needs 2.7 s, more on a loaded machine
+    leash: 'wrapper',
+  };
+}
