@@ -6,5 +6,5 @@ export type { RunnerProcessOptions } from './runner-process.ts';
 export { checkSandbox, type SandboxCheck } from './sandbox-check.ts';
 export { makeScratchDir, scratchRoot } from './scratch.ts';
 export { openTaskFolder, readInstruction, type TaskFolder, taskContentDigest, taskDigest } from './task-folder.ts';
-export { type AgentConfig, buildTrialConfig, nopAgent, type TrialConfig, type TrialConfigInput, turnAgent } from './trial-config.ts';
+export { type AgentConfig, nopAgent, type TrialConfig, type TrialConfigInput, trialConfig, turnAgent } from './trial-config.ts';
 export { parseTrialResult, type TrialOutcome, type TrialTimings } from './trial-result.ts';

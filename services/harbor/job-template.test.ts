@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { BadHarborInput } from './errors.ts';
 import { parseJobTemplate, readJobTemplate, resolveTasks, sandboxMode, withSandboxMode } from './job-template.ts';
 import { taskContentDigest, taskDigest } from './task-folder.ts';
-import { buildTrialConfig, turnAgent } from './trial-config.ts';
+import { trialConfig, turnAgent } from './trial-config.ts';
 
 const environment = { import_path: 'stillroom_harbor.environment:ProcessEnvironment', kwargs: { limits: { nproc: 64 } } };
 const valid = { environment, datasets: [{ path: 'tasks' }] };
@@ -47,19 +47,27 @@ test('sets the sandbox mode and keeps the other options', () => {
 test('a trial config holds the template without what belongs to a job', () => {
   const template = parse({ ...valid, quiet: true, retry: { max_retries: 0 }, verifier: { kwargs: { a: 1 } } });
   const agent = turnAgent({ apiBase: 'http://127.0.0.1:1/v1', model: 'm', maxTurns: 5, temperature: 1, maxTokens: 26 });
-  const input = { taskPath: '/tasks/a', trialName: 'run-a-1', trialsDir: '/trials', template, agent, verifierTimeoutSec: 30 };
-  expect(buildTrialConfig(input)).toEqual({
+  const input = {
+    taskDir: '/tasks/a',
+    trialName: 'run-a-1',
+    trialsDir: '/trials',
+    template,
+    agent,
+    timeouts: { agentMs: 90_000, verifierMs: 30_000 },
+  };
+  expect(trialConfig(input)).toEqual({
     trial_name: 'run-a-1',
     trials_dir: '/trials',
     task: { path: '/tasks/a' },
     environment,
     verifier: { kwargs: { a: 1 }, override_timeout_sec: 30 },
     agent: {
+      override_timeout_sec: 90,
       import_path: 'stillroom_harbor.turn_agent:TurnAgent',
       kwargs: { api_base: 'http://127.0.0.1:1/v1', model: 'm', max_turns: 5, temperature: 1, max_tokens: 26 },
     },
   });
-  expect(() => buildTrialConfig({ ...input, trialName: '../escape' })).toThrow(BadHarborInput);
+  expect(() => trialConfig({ ...input, trialName: '../escape' })).toThrow(BadHarborInput);
 });
 
 describe('task folders', () => {

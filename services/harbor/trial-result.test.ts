@@ -79,7 +79,7 @@ describe('the reward key', () => {
 test('phases become milliseconds, and those not reached are null', () => {
   const started = parseTrialResult(fixture('timeout-graded'), 'reward');
   expect(started.timings.agentMs).toBeGreaterThanOrEqual(6000); // its agent had six seconds
-  expect(started.wallMs).toBeGreaterThan(started.timings.agentMs ?? Number.POSITIVE_INFINITY);
+  expect(started.timings.totalMs).toBeGreaterThan(started.timings.agentMs ?? Number.POSITIVE_INFINITY);
   const { timings } = parseTrialResult(fixture('environment-failed'), 'reward');
   expect(timings).toMatchObject({ environmentSetupMs: expect.any(Number), agentSetupMs: null, agentMs: null, verifierMs: null });
 });

@@ -31,6 +31,8 @@ export type TrialTimings = {
   readonly agentSetupMs: number | null;
   readonly agentMs: number | null;
   readonly verifierMs: number | null;
+  /** From the trial's start to its end. */
+  readonly totalMs: number;
 };
 
 /** How a trial ended. Exactly one of `reward !== null` and `infraFailed` holds. */
@@ -54,8 +56,6 @@ export type TrialOutcome = {
   /** Model calls the agent counted; null if it does not count. */
   readonly agentTurns: number | null;
   readonly timings: TrialTimings;
-  /** Milliseconds from the trial's start to its end. */
-  readonly wallMs: number;
 };
 
 /** Exceptions that leave a reward meaningful: the agent used up its time and its work was graded. */
@@ -85,7 +85,6 @@ export function parseTrialResult(text: string, rewardKey: string): TrialOutcome 
     agentStop: typeof metadata.stop === 'string' ? metadata.stop : null,
     agentTurns: typeof metadata.n_turns === 'number' ? metadata.n_turns : null,
     timings: timingsOf(result),
-    wallMs: phaseMs(result) ?? 0,
   };
 }
 
@@ -126,6 +125,7 @@ function timingsOf(result: ResultJson): TrialTimings {
     agentSetupMs: phaseMs(result.agent_setup),
     agentMs: phaseMs(result.agent_execution),
     verifierMs: phaseMs(result.verifier),
+    totalMs: Date.parse(result.finished_at) - Date.parse(result.started_at),
   };
 }
 
