@@ -1,3 +1,4 @@
+import type { Evidence } from '../../core/gate/evidence.ts';
 import type { EvalLabel, EvalResult, GateVerdict, StepRow } from '../../core/run/results.ts';
 import type { RunResult, RunStatus } from '../../workflows/messages.ts';
 
@@ -93,10 +94,14 @@ export function verdict(known: Partial<GateVerdict>): GateVerdict {
     teacher: 0.94,
     before: 0.38,
     after: 0.81,
-    improvement: { tasks: 48, meanDifference: 0.43, pValue: 0.00001, low: 0.34, high: 0.52 },
-    overThreshold: { tasks: 48, meanDifference: 0.15, pValue: 0.003, low: 0.06, high: 0.24 },
+    improvement: evidence(0.43, 0.00001, 0.34, 0.52),
+    overThreshold: evidence(0.15, 0.003, 0.06, 0.24),
     protocolHash: 'abc',
     earlierGates: 0,
     ...known,
   };
+}
+
+export function evidence(mean: number, pValue: number, low: number, high: number): Evidence {
+  return { n: 48, mean, pValue, interval: { low, high }, confidence: 0.95, method: 'monte-carlo' };
 }

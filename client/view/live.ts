@@ -1,0 +1,50 @@
+import { PHASES } from '../../core/run/phase.ts';
+import type { RunStatus, TrialProgress } from '../../workflows/messages.ts';
+import type { Colors } from '../console.ts';
+import type { Snapshot } from '../follow.ts';
+import { EVALUATION_NAMES } from './evaluations-table.ts';
+import { bar, number, percent } from './format.ts';
+import { spendText } from './spend-text.ts';
+import { waitText } from './wait-text.ts';
+
+const BAR_WIDTH = 24;
+
+/** The lines that a terminal shows of a running run; they are drawn again with each snapshot. */
+export function liveLines({ status, progress, trouble }: Snapshot, colors: Colors): string[] {
+  const line = (label: string, text: string) => `  ${colors.dim(label.padEnd(10))} ${text}`;
+  if (!status) return [line('run', trouble ?? 'starting')];
+  return [
+    line('phase', phases(status, colors)),
+    line('steps', `${bar(status.step, status.steps, BAR_WIDTH)} ${status.step}/${status.steps}`),
+    line('trials', progress ? trials(progress) : '–'),
+    line('learning', learning(status)),
+    line('spend', spendText(status.spend)),
+    ...(status.evaluations.length > 0 ? [line('held out', heldOut(status))] : []),
+    ...status.notices.slice(-2).map((notice) => line('note', colors.yellow(notice))),
+    ...(status.waitingFor ? waitText(status.waitingFor, status.runId).split('\n').map((text) => `  ${colors.bold(text)}`) : []),
+    ...(trouble ? [line('trouble', colors.red(trouble))] : []),
+  ];
+}
+
+function phases(status: RunStatus, colors: Colors): string {
+  const now = PHASES.indexOf(status.phase);
+  const next = PHASES[now + 1];
+  return `${colors.bold(status.outcome ?? status.phase)}${next && next !== 'ended' ? colors.dim(`  then ${next}`) : ''}`;
+}
+
+export function trials({ label, trials, done, running, executed, passed, infraFailed }: TrialProgress): string {
+  const failed = infraFailed > 0 ? `, ${infraFailed} infra-failed` : '';
+  return `${bar(done, trials, BAR_WIDTH)} ${done}/${trials} of ${label}, ${running} running, solved ${passed}/${executed}${failed}`;
+}
+
+function learning({ lastRow }: RunStatus): string {
+  if (!lastRow) return 'no step is done yet';
+  const { step, passedTrials, executedTrials, solveRate, reverseKlNatsPerToken } = lastRow;
+  return `step ${step}: solved ${percent(solveRate)} (${passedTrials}/${executedTrials}) · KL/token ${number(reverseKlNatsPerToken)} nats`;
+}
+
+function heldOut({ evaluations }: RunStatus): string {
+  return evaluations
+    .map(({ label, solveRate, passed, executed }) => `${EVALUATION_NAMES[label]} ${percent(solveRate)} (${passed}/${executed})`)
+    .join(' · ');
+}

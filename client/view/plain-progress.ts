@@ -1,0 +1,66 @@
+import type { Snapshot } from '../follow.ts';
+import { EVALUATION_NAMES } from './evaluations-table.ts';
+import { number, percent } from './format.ts';
+import { spendText } from './spend-text.ts';
+import { waitText } from './wait-text.ts';
+
+/** Silence longer than this is filled with the progress of the trials. */
+const QUIET_MS = 20_000;
+
+/** Progress for logs and pipes: a line when something happened, and now and then a sign of life. */
+export class PlainProgress {
+  private phase = '';
+  private step = 0;
+  private evaluations = 0;
+  private notices = 0;
+  private waitId: string | null = null;
+  private trouble: string | null = null;
+  private spokeAtMs: number;
+
+  constructor(nowMs: number) {
+    this.spokeAtMs = nowMs;
+  }
+
+  /** The lines to print for this snapshot; none when nothing happened. */
+  lines(snapshot: Snapshot, nowMs: number): string[] {
+    const lines = [...this.news(snapshot)];
+    if (lines.length === 0 && nowMs - this.spokeAtMs >= QUIET_MS) lines.push(signOfLife(snapshot));
+    if (lines.length > 0) this.spokeAtMs = nowMs;
+    return lines;
+  }
+
+  private *news({ status, trouble }: Snapshot): Generator<string> {
+    if (trouble !== this.trouble) {
+      this.trouble = trouble;
+      if (trouble) yield trouble;
+    }
+    if (!status) return;
+    for (const { label, solveRate, passed, executed, perTask } of status.evaluations.slice(this.evaluations))
+      yield `${EVALUATION_NAMES[label]} on held-out tasks: ${percent(solveRate)} (${passed}/${executed} over ${perTask.length} tasks)`;
+    this.evaluations = status.evaluations.length;
+    if (status.lastRow && status.step > this.step) {
+      this.step = status.step;
+      const { passedTrials, executedTrials, solveRate, reverseKlNatsPerToken } = status.lastRow;
+      const solved = `solved ${percent(solveRate)} (${passedTrials}/${executedTrials})`;
+      const kl = `KL/token ${number(reverseKlNatsPerToken)} nats`;
+      yield `step ${status.step}/${status.steps}: ${solved} · ${kl} · spend ${spendText(status.spend)}`;
+    }
+    for (const notice of status.notices.slice(this.notices)) yield `note: ${notice}`;
+    this.notices = status.notices.length;
+    if (status.phase !== this.phase) {
+      this.phase = status.phase;
+      yield `phase: ${status.outcome ?? status.phase}`;
+    }
+    const waitId = status.waitingFor?.id ?? null;
+    if (waitId !== this.waitId) {
+      this.waitId = waitId;
+      if (status.waitingFor) yield waitText(status.waitingFor, status.runId);
+    }
+  }
+}
+
+function signOfLife({ status, progress, trouble }: Snapshot): string {
+  if (trouble) return trouble;
+  if (progress) return `${progress.label}: ${progress.done}/${progress.trials} trials done, ${progress.running} running`;
+  return status ? `phase: ${status.phase}` : 'starting';
+}

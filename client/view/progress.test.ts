@@ -1,0 +1,63 @@
+import pc from 'picocolors';
+import { expect, test } from 'vitest';
+import type { Wait } from '../../core/run/phase.ts';
+import type { Snapshot } from '../follow.ts';
+import { evaluation, runStatus, stepRow } from '../testing/runs.ts';
+import { liveLines } from './live.ts';
+import { PlainProgress } from './plain-progress.ts';
+import { answersTo } from './wait-text.ts';
+
+const plain = pc.createColors(false);
+const progress = { label: 'step 4', trials: 128, done: 93, running: 8, executed: 92, passed: 40, infraFailed: 1 };
+const spend = { usd: 0.05, blindTo: [], maxUsd: 2, forecastUsd: 0.2 };
+const wait = (kind: Wait['kind']): Wait => ({ id: `${kind}-1`, kind, question: 'Well?', answers: [], since: '' });
+const snapshot = (known: Partial<Snapshot>): Snapshot => ({ status: null, progress: null, trouble: null, ...known });
+
+test('a running step shows phase, step bar, trials, solve rate, KL per token and spend against the cap', () => {
+  const status = runStatus({ step: 3, lastRow: stepRow({ step: 3 }), spend, evaluations: [evaluation('teacher', 134, 144)] });
+  const shown = liveLines(snapshot({ status, progress }), plain).join('\n');
+  expect(shown).toMatch(/phase +steps {2}then final/);
+  expect(shown).toMatch(/steps +█{5}░{19} 3\/16/);
+  expect(shown).toMatch(/trials +█{17}░{7} 93\/128 of step 4, 8 running, solved 40\/92, 1 infra-failed/);
+  expect(shown).toMatch(/step 3: solved 39\.8 % \(51\/128\) · KL\/token 0\.432 nats/);
+  expect(shown).toMatch(/spend +\$0\.0500 of \$2\.00 · forecast \$0\.2000/);
+  expect(shown).toMatch(/held out +teacher 93\.1 % \(134\/144\)/);
+});
+
+test('a rate without executed trials is a dash', () => {
+  const status = runStatus({ step: 1, lastRow: stepRow({ executedTrials: 0, passedTrials: 0, solveRate: null, reverseKlNatsPerToken: null }) });
+  expect(liveLines(snapshot({ status }), plain).join('\n')).toContain('solved – (0/0) · KL/token – nats');
+});
+
+test.each([
+  ['cost', ['stillroom confirm r', 'stillroom decline r']],
+  ['budget', ['stillroom budget r USD', 'stillroom stop r']],
+  ['teacher', ['stillroom continue r', 'stillroom stop r']],
+  ['promotion', ['stillroom approve r', 'stillroom reject r']],
+  ['pause', ['stillroom resume r', 'stillroom stop r']],
+] as const)('a wait for %s names the commands that answer it', (kind, commands) => {
+  expect(answersTo(wait(kind), 'r')).toEqual(commands);
+  const shown = liveLines(snapshot({ status: runStatus({ runId: 'r', waitingFor: wait(kind) }) }), plain).join('\n');
+  expect(shown).toContain(`answer with: ${commands.join('   or: ')}`);
+});
+
+test('plain progress speaks once of each event, and after 20 s of silence gives a sign of life', () => {
+  const told = new PlainProgress(0);
+  const first = runStatus({ phase: 'baselines', evaluations: [evaluation('teacher', 134, 144)], notices: ['careful'] });
+  expect(told.lines(snapshot({ status: first }), 0)).toEqual([
+    'teacher on held-out tasks: 93.1 % (134/144 over 48 tasks)',
+    'note: careful',
+    'phase: baselines',
+  ]);
+  expect(told.lines(snapshot({ status: first }), 1_000)).toEqual([]);
+  expect(told.lines(snapshot({ status: first, progress }), 20_000)).toEqual(['step 4: 93/128 trials done, 8 running']);
+  expect(told.lines(snapshot({ status: first, progress }), 39_999)).toEqual([]);
+  const stepped = { ...first, phase: 'steps', step: 1, lastRow: stepRow({ step: 1 }), waitingFor: wait('budget') } as const;
+  expect(told.lines(snapshot({ status: stepped }), 40_000)).toEqual([
+    'step 1/16: solved 39.8 % (51/128) · KL/token 0.432 nats · spend $0.0000, no cap',
+    'phase: steps',
+    'waits for a person: Well?\n  answer with: stillroom budget run-1 USD   or: stillroom stop run-1',
+  ]);
+  expect(told.lines(snapshot({ status: stepped, trouble: 'server away' }), 41_000)).toEqual(['server away']);
+  expect(told.lines(snapshot({ status: stepped, trouble: 'server away' }), 42_000)).toEqual([]);
+});

@@ -1,0 +1,10 @@
+import type { RunSpend } from '../../workflows/messages.ts';
+import { usd } from './format.ts';
+
+/** `$0.0123 of $2.00 · forecast $0.2000 · not counted: teacher_sample (no price)` */
+export function spendText(spend: RunSpend): string {
+  const cap = spend.maxUsd === null ? ', no cap' : ` of ${usd(spend.maxUsd)}`;
+  const forecast = spend.forecastUsd === null ? '' : ` · forecast ${usd(spend.forecastUsd)}`;
+  const blind = spend.blindTo.length === 0 ? '' : ` · not counted: ${spend.blindTo.join(', ')} (no price)`;
+  return `${usd(spend.usd)}${cap}${forecast}${blind}`;
+}
