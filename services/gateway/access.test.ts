@@ -28,6 +28,8 @@ describe('keys', () => {
       `Bearer ${other.apiKey}`,
       `Basic ${session.apiKey}`,
       `Bearer ${session.apiKey}x`,
+      `Bearer ${session.apiKey.slice(0, -1)}`,
+      `Bearer ${session.apiKey.slice(0, -1)}.`,
     ]) {
       const response = await fetch(`${session.apiBase}/${route}`, {
         ...method,

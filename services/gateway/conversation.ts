@@ -104,7 +104,7 @@ export class ConversationTree {
     let producedIndex = -1;
     for (const [index, message] of messages.entries()) {
       place = step(place, messageKey(message));
-      if (!place.turn || index === messages.length - 1) continue;
+      if (!place.turn) continue;
       turn = place.turn;
       producedIndex = index;
     }

@@ -73,12 +73,19 @@ describe('a request', () => {
     expect(textOf(sampler.requests[1]?.prompt ?? ids(''))).toBe('go\n$ ls;\non\n$ ');
   });
 
-  it('larger than the limit is refused', async () => {
+  it.each([
+    ['small', 'go', 200, undefined],
+    ['larger than the limit', 'x'.repeat(5000), 413, 'request_too_large'],
+  ])('%s, with a declared length or in chunks, gets %i', async (_, text, status, code) => {
     await using session = open(scriptedSampler(says('ls\n')));
-    expect(await failure(await post(session, { messages: [user('x'.repeat(5000))] }))).toMatchObject({
-      status: 413,
-      code: 'request_too_large',
-    });
+    const body = { messages: [user(text)] };
+    const chunked = new Blob([JSON.stringify(body)]).stream();
+    const headers = { authorization: `Bearer ${session.apiKey}` };
+    const answers = [
+      await post(session, body),
+      await fetch(`${session.apiBase}/chat/completions`, { method: 'POST', headers, body: chunked, duplex: 'half' }),
+    ];
+    for (const answer of answers) expect([answer.status, (await failure(answer)).code]).toEqual([status, code]);
   });
 });
 

@@ -1,6 +1,5 @@
 import { createAdaptorServer } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
-import { bodyLimit } from 'hono/body-limit';
 import { type AnswerContext, chatCompletion, completionEvents, event } from './answer.ts';
 import { GatewayError } from './errors.ts';
 import { type Completion, type TrialSession, trialEnded } from './session.ts';
@@ -14,12 +13,9 @@ export type TrialLookup = (trialId: string) => TrialSession | 'ended' | undefine
 /** The routes, on web-standard types. Every failure is an OpenAI-shaped error body. */
 export function gatewayApp(lookup: TrialLookup, limits: { readonly maxBodyBytes: number; readonly pingMs: number }): Hono {
   const app = new Hono();
-  const tooLarge = () => {
-    throw new GatewayError(413, 'request_too_large', `The request body is larger than ${limits.maxBodyBytes} bytes.`);
-  };
-  app.post('/t/:trial/v1/chat/completions', bodyLimit({ maxSize: limits.maxBodyBytes, onError: tooLarge }), async (c) => {
+  app.post('/t/:trial/v1/chat/completions', async (c) => {
     const session = authorised(c, lookup);
-    const request = parseChatRequest(await c.req.text());
+    const request = parseChatRequest(await bodyText(c, limits.maxBodyBytes));
     const sampling = session.complete(request, c.req.raw.signal);
     if (request.stream) return streamed(sampling, request, session, limits.pingMs);
     return c.json(chatCompletion(await sampling, request, context(session)));
@@ -58,6 +54,25 @@ function authorised(c: Context, lookup: TrialLookup): TrialSession {
       "The key is not this trial's. Send the trial's own key as `Authorization: Bearer <key>`.",
     );
   return session;
+}
+
+/**
+ * The body, if it is not larger than `maxBytes`. A declared length is enforced by the HTTP parser, so only bodies without one are
+ * counted as they come (hono's own limit counts always, which costs more than the rest of a call).
+ */
+async function bodyText(c: Context, maxBytes: number): Promise<string> {
+  const tooLarge = () => new GatewayError(413, 'request_too_large', `The request body is larger than ${maxBytes} bytes.`);
+  const declared = c.req.header('content-length');
+  if (Number(declared ?? 0) > maxBytes) throw tooLarge();
+  if (declared !== undefined) return c.req.text();
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of c.req.raw.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) throw tooLarge();
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
 }
 
 /**

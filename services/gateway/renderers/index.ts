@@ -8,22 +8,24 @@ export class UnknownRendererError extends Error {
   override readonly name = 'UnknownRendererError';
 }
 
+/** What is known of a model: the config's name for its renderer (`rollout.renderers`), its tokenizer id, or both. */
+export type RendererQuery = { readonly name?: string | undefined; readonly tokenizer?: string; readonly model?: string };
+
 /**
- * The renderer of a model. `name` is the config's (`rollout.renderers`); without it the tokenizer id decides.
+ * The renderer of a model. Its name decides; without one, the tokenizer id.
  * @throws UnknownRendererError when neither is known, or when the named renderer writes another tokenizer's ids.
  */
-export function rendererFor(model: { readonly name?: string | undefined; readonly tokenizer: string }): ChatRenderer {
+export function rendererFor({ name, tokenizer, model = 'this model' }: RendererQuery): ChatRenderer {
   const all = MAKERS.map((make) => make());
-  const found = all.find((renderer) => (model.name ? renderer.name === model.name : renderer.tokenizer === model.tokenizer));
+  const found = all.find((renderer) => (name ? renderer.name === name : renderer.tokenizer === tokenizer));
   if (!found) {
-    const asked = model.name ? `renderer "${model.name}"` : `a renderer for tokenizer "${model.tokenizer}"`;
+    const asked = name ? `renderer "${name}"` : `a renderer for ${model}${tokenizer ? ` (tokenizer "${tokenizer}")` : ''}`;
     const known = all.map((renderer) => `${renderer.name} (tokenizer ${renderer.tokenizer})`).join(', ');
-    throw new UnknownRendererError(`There is no ${asked}. Known: ${known}. Name one of them in rollout.renderers, or train another model.`);
+    throw new UnknownRendererError(`There is no ${asked}. Known: ${known}. Name one of them in rollout.renderers for ${model}.`);
   }
-  if (found.tokenizer !== model.tokenizer)
+  if (tokenizer !== undefined && found.tokenizer !== tokenizer)
     throw new UnknownRendererError(
-      `Renderer "${found.name}" writes ids of tokenizer "${found.tokenizer}", but the model uses "${model.tokenizer}". ` +
-        'Correct rollout.renderers for this model.',
+      `Renderer "${found.name}" writes ids of tokenizer "${found.tokenizer}", but ${model} uses "${tokenizer}". Correct rollout.renderers.`,
     );
   return found;
 }

@@ -47,8 +47,10 @@ export function gatewayFixture() {
   };
 }
 
-/** An error answer, flat. */
-export async function failure(response: Response) {
-  const { error } = (await response.json()) as { error: { code: string; message: string; param: string | null; type: string } };
+type ErrorFields = { readonly code: string; readonly message: string; readonly param: string | null; readonly type: string };
+
+/** An error answer, flat; of a success only the status. */
+export async function failure(response: Response): Promise<{ readonly status: number } & Partial<ErrorFields>> {
+  const { error } = (await response.json()) as { error?: ErrorFields };
   return { status: response.status, ...error };
 }
