@@ -33,6 +33,7 @@ const asample = z.object({
     top_p: z.literal(1, { error: 'top_p is not served here; send 1' }).default(1),
   }),
   prompt_logprobs: z.boolean().default(false),
+  prompt_logprobs_last_n: z.number().int().min(1).nullish(),
   topk_prompt_logprobs: z.number().int().min(0).max(128).default(0),
   topk_sample_logprobs: notServed('topk_sample_logprobs'),
   prompt_alt_tokens_k: notServed('prompt_alt_tokens_k'),
@@ -86,6 +87,7 @@ function sampleJob(body: z.infer<typeof asample>, { vocab, context, endOfTurn }:
     stopTokens: stopTokens(params.stop ?? null, endOfTurn, vocab),
     seeds: seeds(params.seed ?? randomInt(2 ** 32), body.num_samples),
     promptLogprobs: body.prompt_logprobs,
+    scoredSuffix: body.prompt_logprobs_last_n ?? null,
     topkPromptLogprobs: body.topk_prompt_logprobs,
   };
 }

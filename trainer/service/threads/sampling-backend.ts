@@ -11,6 +11,8 @@ export type SampleJob = {
   readonly stopTokens: readonly number[];
   readonly seeds: readonly number[];
   readonly promptLogprobs: boolean;
+  /** Only so many positions at the prompt's end get scores, the others read NaN; null for all. */
+  readonly scoredSuffix: number | null;
   readonly topkPromptLogprobs: number;
 };
 

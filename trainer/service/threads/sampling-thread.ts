@@ -14,7 +14,7 @@ const port = parentPort;
 if (port === null) throw new Error('sampling-thread.ts runs as a worker thread only');
 
 /** A running asample call: its sequences by position, and how many are missing. */
-type Running = { readonly results: (DecodeResult | undefined)[]; readonly decodeIds: number[]; missing: number };
+type Running = { readonly job: SampleJob; readonly results: (DecodeResult | undefined)[]; readonly decodeIds: number[]; missing: number };
 
 const weights = new Map<string, DenseWeights>();
 for (const { name, weightsPath } of workerData as readonly BaseModelFile[])
@@ -71,7 +71,7 @@ function start(callId: number, job: SampleJob): void {
   decodeIds.forEach((decodeId, position) => {
     sequences.set(decodeId, { callId, position });
   });
-  running.set(callId, { results: [], decodeIds, missing: decodeIds.length });
+  running.set(callId, { job, results: [], decodeIds, missing: decodeIds.length });
   planStep();
 }
 
@@ -98,7 +98,10 @@ function finishSequence(decodeId: number, result: DecodeResult): void {
   running.delete(place.callId);
   const results = call.results.filter((each) => each !== undefined);
   const scored = results[0];
-  if (scored !== undefined) send(place.callId, encodeSample(results, scored));
+  if (scored === undefined) return;
+  const { scoredSuffix, prompt } = call.job;
+  if (scoredSuffix !== null) scored.promptLogprobs?.fill(Number.NaN, 0, Math.max(prompt.length - scoredSuffix, 0));
+  send(place.callId, encodeSample(results, scored));
 }
 
 function cancel(callId: number): void {
