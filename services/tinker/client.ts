@@ -152,7 +152,7 @@ export class TinkerClient implements AsyncDisposable {
     } catch (error) {
       if (!(error instanceof SessionLost) || error.status !== 404) throw error;
       await this.#heartbeat.beat(this.sessionId);
-      throw new BadRequest(error.message.replace(`${error.call}: `, ''), { ...error, cause: error });
+      throw new BadRequest(`the service does not know what the request names (404: ${error.detail})`, { ...error, cause: error });
     }
   }
 }

@@ -9,6 +9,8 @@ export type ErrorContext = {
   /** The future's id, or the service's id of the HTTP request: what its support asks for. */
   readonly requestId?: string | null;
   readonly queueState?: QueueState | null;
+  /** The service's own words. */
+  readonly detail?: string | null;
   readonly cause?: unknown;
 };
 
@@ -18,6 +20,7 @@ export abstract class TinkerError extends Error {
   readonly status: number | null;
   readonly requestId: string | null;
   readonly queueState: QueueState | null;
+  readonly detail: string | null;
 
   constructor(message: string, context: ErrorContext) {
     super(`${context.call}: ${message}`, context.cause === undefined ? {} : { cause: context.cause });
@@ -26,6 +29,7 @@ export abstract class TinkerError extends Error {
     this.status = context.status ?? null;
     this.requestId = context.requestId ?? null;
     this.queueState = context.queueState ?? null;
+    this.detail = context.detail ?? null;
   }
 }
 

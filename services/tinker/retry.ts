@@ -41,7 +41,7 @@ export function retryDelayMs(failure: Failure, state: RetryState, limits: RetryL
 function wantedDelayMs({ status, shouldRetry }: Failure, { phase, failures, badRequests, isLarge }: RetryState): number | null {
   if (phase === 'once' || shouldRetry === false) return null;
   // A short first wait: a server that was just restarted, or a kept-alive connection that it closed, is back at once.
-  if (status === null) return jittered(Math.min(100 * 2 ** failures, 10_000));
+  if (status === null) return jittered(Math.min(100 * 2 ** failures, 2000));
   if (status === 429) {
     if (phase === 'sample') return isLarge ? BUSY_LARGE_SAMPLE_PAUSE_MS : BUSY_SAMPLE_PAUSE_MS;
     return Math.min(1000 * 2 ** failures, 30_000);
