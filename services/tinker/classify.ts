@@ -57,7 +57,7 @@ export function errorOf(failure: Failure, call: string, subject: Subject): Tinke
 
 /** A future that ended with `{error, category}`. Only the category `user` says that the request was at fault. */
 export function futureError(error: string, category: string, call: string, requestId: string): TinkerError {
-  const context = { call, requestId };
+  const context = { call, requestId, detail: error };
   const byCaller = category === 'user' || category === 'user_error';
   return byCaller
     ? new BadRequest(error, context)
