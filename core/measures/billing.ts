@@ -1,12 +1,10 @@
-import type { RunConfig } from '../config/schema.ts';
 import { prefixRuns } from '../tokens/datums.ts';
 import type { Span } from '../tokens/span.ts';
 import { METERS, type Meter, type MeterTokens } from './meters.ts';
+import { type Pricing, priceOf } from './spend.ts';
 
 /** Tokens of an episode as they are billed. `uniqueTokens`: each merged sequence once; `cachedTokens`: what prompts sent again. */
 export type TokenVolume = { readonly uniqueTokens: number; readonly cachedTokens: number; readonly sampledTokens: number };
-
-export type Pricing = RunConfig['pricing'];
 
 /** A meter's tokens with their price; a price or cost of null is unknown, never zero. USD per million tokens. */
 export type SpendLine = {
@@ -25,9 +23,6 @@ export class BillingError extends Error {
     this.name = 'BillingError';
   }
 }
-
-/** Cached prompt tokens cost this share of the full prefill price where no cached price is set. */
-export const CACHED_SHARE = 0.2;
 
 /** Volume of one episode. Calls that extend one another are one sequence; cached volume never goes below zero. */
 export function episodeVolume(spans: readonly Pick<Span, 'callIndex' | 'prompt' | 'sampled'>[]): TokenVolume {
@@ -67,30 +62,13 @@ export function scoringMeters(requests: readonly { readonly tokens: number; read
   return { teacher_prefill: uncached, teacher_cached_prefill: cached };
 }
 
-/** USD per million tokens of a meter, or null when neither it nor, for a cached meter, its full price is set. */
-export function priceOf(meter: Meter, pricing: Pricing): number | null {
-  const explicit = pricing[meter];
-  if (explicit !== null) return explicit;
-  if (meter === 'student_cached_prefill') return share(pricing.student_prefill);
-  return meter === 'teacher_cached_prefill' ? share(pricing.teacher_prefill) : null;
-}
-
 /** One line per meter, in the order of every table. */
 export function spendLines(tokens: MeterTokens, pricing: Pricing): SpendLine[] {
   return METERS.map((meter) => {
     const count = tokens[meter] ?? 0;
-    const pricePerMtokUsd = priceOf(meter, pricing);
+    const pricePerMtokUsd = priceOf(pricing, meter);
     return { meter, tokens: count, pricePerMtokUsd, usd: pricePerMtokUsd === null ? null : (count * pricePerMtokUsd) / 1e6 };
   });
-}
-
-/** Cost of the priced meters, and the meters that counted tokens but have no price: no cap can see those. */
-export function spendOf(tokens: MeterTokens, pricing: Pricing): { readonly usd: number; readonly blindTo: readonly Meter[] } {
-  const lines = spendLines(tokens, pricing);
-  return {
-    usd: lines.reduce((sum, line) => sum + (line.usd ?? 0), 0),
-    blindTo: lines.filter((line) => line.usd === null && line.tokens > 0).map((line) => line.meter),
-  };
 }
 
 /** Books tokens on a meter. @throws BillingError when the count is no whole number of at least 0. */
@@ -102,8 +80,4 @@ export function chargeMeter(tokens: MeterTokens, meter: Meter, count: number): M
 /** True when the spend is strictly above the cap; without a cap never. */
 export function isExhausted(totalUsd: number, maxUsd: number | null): boolean {
   return maxUsd !== null && totalUsd > maxUsd;
-}
-
-function share(price: number | null): number | null {
-  return price === null ? null : price * CACHED_SHARE;
 }

@@ -1,5 +1,4 @@
 import { parseRunConfig } from '../../../core/config/parse.ts';
-import type { Pricing } from '../../../core/measures/billing.ts';
 import {
   addVolumes,
   BillingError,
@@ -9,11 +8,11 @@ import {
   rolloutMeters,
   scoringMeters,
   spendLines,
-  spendOf,
   splitCached,
   type TokenVolume,
 } from '../../../core/measures/billing.ts';
 import { METERS, type Meter, type MeterTokens } from '../../../core/measures/meters.ts';
+import { type Pricing, spendOf } from '../../../core/measures/spend.ts';
 import type { FamilyAdapter, Finding } from '../judge.ts';
 import { difference } from '../same.ts';
 import { type Sections, toToml } from './sections.ts';
@@ -52,7 +51,7 @@ type MetersCase = {
 function meters(input: MetersCase, expected: unknown): Finding {
   const pricing = pricingOf(input.pricing);
   let tokens: MeterTokens = {};
-  const total = () => input.prior_usd + spendOf(tokens, pricing).usd;
+  const total = () => input.prior_usd + spendOf(pricing, tokens).usd;
   const after = input.charges.map((charge) => {
     try {
       tokens = chargeMeter(tokens, charge.meter, charge.tokens);
@@ -63,7 +62,7 @@ function meters(input: MetersCase, expected: unknown): Finding {
     }
   });
   const lines = spendLines(tokens, pricing).map(({ pricePerMtokUsd, ...line }) => ({ ...line, price_per_mtok: pricePerMtokUsd }));
-  return compare(expected, { after_each_charge: after, lines, session_usd: spendOf(tokens, pricing).usd, total_usd: total() });
+  return compare(expected, { after_each_charge: after, lines, session_usd: spendOf(pricing, tokens).usd, total_usd: total() });
 }
 
 type Rollouts = { sampled_by: 'student' | 'teacher'; episodes: RawSpan[][] };

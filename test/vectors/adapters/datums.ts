@@ -2,19 +2,17 @@ import type { TrialId } from '../../../core/ids.ts';
 import { at } from '../../../core/lists.ts';
 import { computeAdvantages } from '../../../core/tokens/advantages.ts';
 import { buildDatums, spanProblem } from '../../../core/tokens/datums.ts';
-import type { Datum, Episode } from '../../../core/tokens/span.ts';
+import type { Datum } from '../../../core/tokens/span.ts';
 import { keepTeacherRow } from '../../../core/tokens/teacher-row.ts';
 import { TokenError } from '../../../core/tokens/token-error.ts';
-import { buildTopkReplicas, renormalize, type TopkRow, topkToWire } from '../../../core/tokens/topk.ts';
+import { buildTopkReplicas, renormalize, topkToWire } from '../../../core/tokens/topk.ts';
 import { type CrossEntropyWire, type PolicyWire, toWire } from '../../../core/tokens/wire.ts';
 import { planMinibatches, wireLoss } from '../../../core/training/minibatches.ts';
 import type { FamilyAdapter, Finding } from '../judge.ts';
 import { DOUBLE, difference, SINGLE, type Tolerance } from '../same.ts';
+import { type Candidates, fromRow, type RawCall, type RawRow, toEpisode, toRow, toTopkRow } from './raw-tokens.ts';
 
 type RawDatum = { trial: string; fragment: number; tokens: number[]; mask: number[]; logprobs: number[]; advantages?: number[] };
-type RawSpan = { call_index: number; prompt: number[]; sampled: number[]; logprobs: number[] };
-type RawRow = (number | null)[];
-type Candidates = [token: number, logprob: number][];
 
 const compare = (expected: unknown, actual: unknown, tolerance: Tolerance = DOUBLE): Finding => {
   const found = difference(expected, actual, tolerance);
@@ -36,12 +34,10 @@ const toDatum = (raw: RawDatum): Datum => ({
   mask: Uint8Array.from(raw.mask),
   logprobs: Float64Array.from(raw.logprobs),
 });
-const toRow = (raw: RawRow) => Float64Array.from(raw, (value) => value ?? Number.NaN);
-const fromRow = (row: Float64Array): RawRow => Array.from(row, (value) => (Number.isNaN(value) ? null : value));
 const named = ({ trial, fragment }: Datum) => ({ trial, fragment });
 
 function build(input: { context_budget_tokens: number; max_datum_tokens: number; trials: RawTrial[] }, expected: unknown): Finding {
-  const episodes = input.trials.map(toEpisode);
+  const episodes = input.trials.map((raw) => toEpisode(raw.trial, raw.stop_reason, raw.spans));
   const limits = { contextBudgetTokens: input.context_budget_tokens, maxDatumTokens: input.max_datum_tokens };
   const { datums: built, stats } = buildDatums(episodes, limits);
   return compare(expected, {
@@ -57,21 +53,9 @@ function build(input: { context_budget_tokens: number; max_datum_tokens: number;
     },
   });
 }
-type RawTrial = { trial: string; stop_reason: string | null; spans: RawSpan[] };
-const toEpisode = (raw: RawTrial): Episode => ({
-  trial: raw.trial as TrialId,
-  stopReason: raw.stop_reason,
-  spans: raw.spans.map((span) => ({
-    callIndex: span.call_index,
-    prompt: Int32Array.from(span.prompt),
-    sampled: Int32Array.from(span.sampled),
-    logprobs: Float64Array.from(span.logprobs),
-    stop: 'stop',
-    sampler: 'step-0000',
-  })),
-});
+type RawTrial = { trial: string; stop_reason: string | null; spans: RawCall[] };
 
-function spanValid(input: RawSpan, expected: unknown): Finding {
+function spanValid(input: RawCall, expected: unknown): Finding {
   const span = { sampled: Int32Array.from(input.sampled), logprobs: Float64Array.from(input.logprobs) };
   return compare(expected, { valid: spanProblem(span) === null });
 }
@@ -123,19 +107,9 @@ function wire(input: { loss: 'importance_sampling' | 'ppo' | 'warmup'; datums: R
   return compare(expected, ours, SINGLE);
 }
 
-const toColumns = (row: (Candidates | null)[]): TopkRow => {
-  const width = Math.max(0, ...row.map((candidates) => candidates?.length ?? 0));
-  const padded = row.flatMap((candidates) => Array.from({ length: width }, (_, i) => candidates?.[i] ?? ([0, Number.NaN] as const)));
-  return {
-    width,
-    counts: Int32Array.from(row, (candidates) => candidates?.length ?? -1),
-    tokens: Int32Array.from(padded, ([token]) => token),
-    logprobs: Float64Array.from(padded, ([, logprob]) => logprob),
-  };
-};
 function topk(input: { k: number; datums: RawDatum[]; topk_rows: (Candidates | null)[][] }, expected: unknown): Finding {
   const ours = answer(() => {
-    const { replicas, stats } = buildTopkReplicas(input.datums.map(toDatum), input.topk_rows.map(toColumns), input.k);
+    const { replicas, stats } = buildTopkReplicas(input.datums.map(toDatum), input.topk_rows.map(toTopkRow), input.k);
     return {
       ok: true,
       replicas: replicas.map((r) => ({ ...named(r.datum), target_tokens: [...r.targetTokens], target_weights: [...r.targetWeights] })),
