@@ -19,9 +19,9 @@ export function rendererFor({ name, tokenizer, model = 'this model' }: RendererQ
   const all = MAKERS.map((make) => make());
   const found = all.find((renderer) => (name ? renderer.name === name : renderer.tokenizer === tokenizer));
   if (!found) {
-    const asked = name ? `renderer "${name}"` : `a renderer for ${model}${tokenizer ? ` (tokenizer "${tokenizer}")` : ''}`;
+    const asked = name ? `"${name}"` : `for ${model}${tokenizer ? ` (tokenizer "${tokenizer}")` : ''}`;
     const known = all.map((renderer) => `${renderer.name} (tokenizer ${renderer.tokenizer})`).join(', ');
-    throw new UnknownRendererError(`There is no ${asked}. Known: ${known}. Name one of them in rollout.renderers for ${model}.`);
+    throw new UnknownRendererError(`There is no renderer ${asked}. Known: ${known}. Name one of them in rollout.renderers for ${model}.`);
   }
   if (tokenizer !== undefined && found.tokenizer !== tokenizer)
     throw new UnknownRendererError(

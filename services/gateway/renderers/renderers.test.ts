@@ -73,13 +73,15 @@ describe('fingerprint', () => {
 
 describe('rendererFor', () => {
   it.each([
-    ['its name', { name: 'stillroom_tiny', tokenizer: 'stillroom-tiny-ascii' }],
+    ['its name', { name: 'stillroom_tiny' }],
+    ['its name and tokenizer', { name: 'stillroom_tiny', tokenizer: 'stillroom-tiny-ascii' }],
     ['the tokenizer id alone', { tokenizer: 'stillroom-tiny-ascii' }],
   ])('finds a renderer by %s', (_, model) => expect(rendererFor(model).name).toBe('stillroom_tiny'));
 
   it.each([
-    ['an unknown name', { name: 'qwen3', tokenizer: 'Qwen/Qwen3-8B' }, /no renderer "qwen3".*Known: stillroom_tiny/],
-    ['an unknown tokenizer', { tokenizer: 'Qwen/Qwen3-8B' }, /tokenizer "Qwen\/Qwen3-8B"/],
-    ['a renderer of another tokenizer', { name: 'stillroom_tiny', tokenizer: 'Qwen/Qwen3-8B' }, /but the model uses "Qwen\/Qwen3-8B"/],
+    ['an unknown name', { name: 'qwen3', model: 'big/one' }, /no renderer "qwen3".*Known: stillroom_tiny.*rollout\.renderers for big\/one/],
+    ['an unknown tokenizer', { tokenizer: 'Qwen/Qwen3-8B' }, /no renderer for this model \(tokenizer "Qwen\/Qwen3-8B"\)/],
+    ['a model of which nothing is known', { model: 'big/one' }, /no renderer for big\/one\. Known/],
+    ['a renderer of another tokenizer', { name: 'stillroom_tiny', tokenizer: 'Qwen/Qwen3-8B' }, /but this model uses "Qwen\/Qwen3-8B"/],
   ])('refuses %s', (_, model, message) => expect(() => rendererFor(model)).toThrow(message));
 });
