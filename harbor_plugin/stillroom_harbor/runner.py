@@ -57,6 +57,7 @@ class Runner:
     def __init__(self, protocol: Protocol):
         self._protocol = protocol
         self._trials: dict[str, asyncio.Task[None]] = {}
+        self._dirs: set[Path] = set()
 
     async def serve(self) -> None:
         """Reads requests until stdin ends or a signal comes, then cancels what is running and waits for its clean-up."""
@@ -99,17 +100,21 @@ class Runner:
 
     def _run(self, request: dict[str, Any]) -> None:
         identity = request["id"]
-        if identity in self._trials:
-            raise ValueError(f"trial {identity} is already running")
         config = TrialConfig.model_validate(request["config"])
+        trial_dir = config.trials_dir / config.trial_name
+        if identity in self._trials or trial_dir in self._dirs:
+            raise ValueError(f"trial {identity} in {trial_dir} is already running")
         task = asyncio.create_task(self._trial(identity, config, request.get("secrets") or {}, bool(request.get("events"))))
         self._trials[identity] = task
-        task.add_done_callback(lambda _: self._trials.pop(identity, None))
+        self._dirs.add(trial_dir)
+        task.add_done_callback(lambda _: (self._trials.pop(identity), self._dirs.remove(trial_dir)))
 
     async def _trial(self, identity: str, config: TrialConfig, secrets: dict[str, str], events: bool) -> None:
         use_secrets(secrets)
         trial_dir = config.trials_dir / config.trial_name
         kind, trial = "bad-trial", None
+        # harbor would write over an earlier trial of this name file by file and mix the two.
+        runner_dir.remove_tree(trial_dir)
         try:
             trial = await Trial.create(config)
             kind = "crashed"

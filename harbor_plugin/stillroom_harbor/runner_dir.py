@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 PREFIX = "stillroom-harbor-"
-MARKER = "STILLROOM_SANDBOX"
+MARKER = "STILLROOM_SANDBOX_DIR"
 _MIN_FREE_BYTES = 256 << 20
 
 _dirs: dict[Path, tuple[Path, int]] = {}
