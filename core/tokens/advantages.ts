@@ -54,12 +54,7 @@ export function computeAdvantages(datums: readonly Datum[], rows: readonly Float
       return;
     }
     const gaps = new Float64Array(row.length);
-    for (let p = 0; p < gaps.length; p++) {
-      if (datum.mask[p] === 0) continue;
-      const gap = (row[p] as number) - (datum.logprobs[p] as number);
-      if (Math.abs(gap) > clip) clippedTokens++;
-      gaps[p] = Math.max(-clip, Math.min(clip, gap));
-    }
+    clippedTokens += fillGaps(gaps, datum, row, clip);
     kept.push(datum);
     advantages.push(gaps);
   });
@@ -68,40 +63,65 @@ export function computeAdvantages(datums: readonly Datum[], rows: readonly Float
   return { kept, advantages, stats, reverseKlNatsPerToken: reverseKl(datums, rows) };
 }
 
+/** Writes teacher − student at loss positions, clipped; returns how many were clipped. */
+function fillGaps(gaps: Float64Array, { mask, logprobs }: Datum, row: Float64Array, clip: number): number {
+  let clipped = 0;
+  for (let p = 0; p < gaps.length; p++) {
+    if (mask[p] === 0) continue;
+    const gap = (row[p] as number) - (logprobs[p] as number);
+    if (gap > clip || gap < -clip) clipped++;
+    gaps[p] = Math.max(-clip, Math.min(clip, gap));
+  }
+  return clipped;
+}
+
 function scoresEveryLossToken(datum: Datum, row: Float64Array): boolean {
   if (row.length !== datum.tokens.length || datum.mask[0] === 1) return false;
   for (let p = 1; p < row.length; p++) if (datum.mask[p] === 1 && !Number.isFinite(row[p])) return false;
   return true;
 }
 
-function lossMean(datums: readonly Datum[], values: readonly Float64Array[], of: (value: number) => number): number | null {
+/** Sums over loss tokens, in one pass; loops read typed arrays directly because a batch has millions of entries. */
+function lossSums(
+  datums: readonly Datum[],
+  values: readonly Float64Array[],
+  around: number,
+): { sum: number; squares: number; count: number } {
   let sum = 0;
+  let squares = 0;
   let count = 0;
-  datums.forEach(({ mask }, d) => {
+  for (let d = 0; d < datums.length; d++) {
+    const { mask } = at(datums, d);
     const list = at(values, d);
     for (let p = 0; p < mask.length; p++) {
       if (mask[p] === 0) continue;
-      sum += of(list[p] as number);
+      const value = (list[p] as number) - around;
+      sum += value;
+      squares += value * value;
       count++;
     }
-  });
-  return count === 0 ? null : sum / count;
+  }
+  return { sum, squares, count };
 }
 
 function center(datums: readonly Datum[], advantages: readonly Float64Array[]): void {
-  const mean = lossMean(datums, advantages, (a) => a) ?? 0;
-  datums.forEach(({ mask }, d) => {
+  const { sum, count } = lossSums(datums, advantages, 0);
+  const mean = count === 0 ? 0 : sum / count;
+  for (let d = 0; d < datums.length; d++) {
+    const { mask } = at(datums, d);
     const list = at(advantages, d);
     for (let p = 0; p < mask.length; p++) if (mask[p] === 1) list[p] = (list[p] as number) - mean;
-  });
+  }
 }
 
 function spread(datums: readonly Datum[], advantages: readonly Float64Array[]) {
-  const advantageMean = lossMean(datums, advantages, (a) => a);
-  const variance = lossMean(datums, advantages, (a) => (a - (advantageMean ?? 0)) ** 2);
+  const { sum, count } = lossSums(datums, advantages, 0);
   let nonZeroTokens = 0;
   for (const list of advantages) for (let p = 0; p < list.length; p++) if (list[p] !== 0) nonZeroTokens++;
-  return { advantageMean, advantageStd: variance === null ? null : Math.sqrt(variance), nonZeroTokens };
+  if (count === 0) return { advantageMean: null, advantageStd: null, nonZeroTokens };
+  const advantageMean = sum / count;
+  const { squares } = lossSums(datums, advantages, advantageMean);
+  return { advantageMean, advantageStd: Math.sqrt(squares / count), nonZeroTokens };
 }
 
 /** Dropped datums count too: their scores are real. A row of the wrong length cannot be paired with tokens and is left out. */
@@ -112,8 +132,9 @@ function reverseKl(datums: readonly Datum[], rows: readonly Float64Array[]): num
     const row = at(rows, d);
     if (row.length !== logprobs.length) return;
     for (let p = 1; p < row.length; p++) {
-      if (!Number.isFinite(row[p])) continue;
-      sum += (logprobs[p] as number) - (row[p] as number);
+      const score = row[p] as number;
+      if (!Number.isFinite(score)) continue;
+      sum += (logprobs[p] as number) - score;
       count++;
     }
   });

@@ -119,7 +119,7 @@ function extendsSpan(prompt: Int32Array, before: Pick<Span, 'prompt' | 'sampled'
 }
 
 function hasLossToken(span: Span): boolean {
-  return span.logprobs.some(Number.isFinite);
+  return span.logprobs.some((logprob) => Number.isFinite(logprob));
 }
 
 /** The last call's prompt already holds all earlier calls; they only mark where their samples lie in it. */
