@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: ['**/*.test.ts'],
+    include: ['**/*.test.ts', 'setup/*.test.mjs'],
     exclude: ['**/node_modules/**', '.stillroom/**'],
     // One process a file: Temporal's native runtime exists once per process, and its crash must not take other files along.
     pool: 'forks',

@@ -22,24 +22,20 @@ export async function pythonIsReady() {
 
 export const pythonPath = python;
 
-/** Makes the environment from nothing. The stamp comes last, so an interrupted one is never taken for a whole one. */
+/**
+ * Makes the environment from nothing. The stamp comes last, so an interrupted one is never taken for a whole one. The lock file names
+ * everything and only ready-made wheels are taken: nothing is resolved or compiled here, and bytecode is left to be made on first use, which
+ * is a small part of what is installed.
+ */
 export async function makePython(base) {
   rmSync(venv, { recursive: true, force: true });
   await install('python', base, ['-I', '-m', 'venv', venv], { advice: `Does \`${base} -m venv\` work on this machine?` });
-  await pipInstall('harbor', ['-r', lockFile]);
-  writeFileSync(stampFile, wantedStamp());
-}
-
-/**
- * Installs exactly what is named, ready-made wheels only: dependencies come from the lock file. Bytecode is left to be made on first use,
- * which is a small part of what is installed and halves the time.
- */
-export async function pipInstall(name, requirement) {
-  const exactly = ['--no-deps', '--only-binary', ':all:', '--no-compile', '--force-reinstall'];
-  await install(name, python, ['-m', 'pip', 'install', ...exactly, ...requirement], {
+  const exactly = ['--no-deps', '--only-binary', ':all:', '--no-compile', '-r', lockFile];
+  await install('harbor', python, ['-m', 'pip', 'install', ...exactly], {
     env: pipEnv(),
     advice: 'Check the network (or the package index that pip is set up for) and run the same command again.',
   });
+  writeFileSync(stampFile, wantedStamp());
 }
 
 /** The user's own pip settings stay in force (mirrors, certificates); only the cache moves into the clone. */

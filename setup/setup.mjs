@@ -7,7 +7,7 @@ import { installPackages, nodePath, packagesAreReady } from './packages.mjs';
 import { makePython, pythonIsReady, pythonPath } from './python.mjs';
 import { findPython } from './python-base.mjs';
 import { findSandbox, noSandbox } from './sandbox.mjs';
-import { findTemporal, installTemporal } from './temporal.mjs';
+import { findTemporal, temporalTestServerPath } from './temporal.mjs';
 
 const recordFile = path.join(stateDir, 'setup.json');
 
@@ -18,17 +18,11 @@ async function packages() {
   return true;
 }
 
-/** Python with harbor, and the Temporal CLI. */
+/** Python with harbor and the Temporal CLI. */
 async function python() {
   if (await pythonIsReady()) return false;
   const base = await findPython();
-  await step(`private Python ${base.version} with harbor`, () => makePython(base.command));
-  return true;
-}
-
-async function temporal() {
-  if ((await findTemporal()) !== null) return false;
-  await step('Temporal CLI', installTemporal);
+  await step(`private Python ${base.version} with harbor and the Temporal CLI`, () => makePython(base.command));
   return true;
 }
 
@@ -40,7 +34,7 @@ async function temporal() {
 export async function setUp(needs, sandboxMode) {
   if (needs === 'sandbox' && sandboxMode === 'bwrap' && process.platform !== 'linux') throw noSandbox(null);
   await withLock(path.join(stateDir, 'setup.lock'), async () => {
-    const steps = needs === 'packages' ? [packages] : [packages, python, temporal];
+    const steps = needs === 'packages' ? [packages] : [packages, python];
     let worked = false;
     for (const work of steps) worked = (await work()) || worked;
     if (needs !== 'packages') await record(needs, sandboxMode);
@@ -51,8 +45,14 @@ export async function setUp(needs, sandboxMode) {
 async function record(needs, sandboxMode) {
   const sandbox = process.platform === 'linux' ? await findSandbox() : { problem: null };
   if (needs === 'sandbox' && sandboxMode === 'bwrap' && sandbox.command === undefined) throw noSandbox(sandbox.problem);
-  const temporalCli = (await findTemporal()).command;
-  writeWhenChanged({ node: nodePath, python: pythonPath, temporal: temporalCli, bwrap: sandbox.command ?? null });
+  const temporal = await findTemporal();
+  writeWhenChanged({
+    node: nodePath,
+    python: pythonPath,
+    temporal: temporal.command,
+    temporalTestServer: temporalTestServerPath,
+    bwrap: sandbox.command ?? null,
+  });
 }
 
 function writeWhenChanged(found) {

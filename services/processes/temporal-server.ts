@@ -1,17 +1,6 @@
 import { LOOPBACK } from './ports.ts';
 import type { ProcessSpec } from './spec.ts';
 
-/** Search attributes of a run, with the types that the server must know them by. */
-export const SEARCH_ATTRIBUTES = {
-  StillroomPhase: 'Keyword',
-  StillroomWaitingFor: 'Keyword',
-  StillroomStudent: 'Keyword',
-  StillroomTeacher: 'Keyword',
-  StillroomStep: 'Int',
-  StillroomSolveRate: 'Double',
-  StillroomSpentUsd: 'Double',
-} as const;
-
 /** Where the dev server listens and keeps its data. All ports are on 127.0.0.1; all four stay the same over restarts. */
 export type DevServerOptions = {
   /** The `temporal` command: a path, or a name on PATH. */
@@ -22,6 +11,8 @@ export type DevServerOptions = {
   readonly httpPort: number;
   readonly metricsPort: number;
   readonly dbFile: string;
+  /** What the server must know before a workflow uses it; types as the SDK names them, e.g. `KEYWORD` or `KEYWORD_LIST`. */
+  readonly searchAttributes: readonly { readonly name: string; readonly type: string }[];
 };
 
 /** Without WAL a file database does 20 activities a second instead of 200; `NORMAL` is safe against any kill of the process. */
@@ -35,7 +26,7 @@ const DYNAMIC_CONFIG = [
 ];
 
 /** The Temporal dev server with its Web UI, for the supervisor. It serves when the default namespace can be described. */
-export function devServer({ cli, port, uiPort, httpPort, metricsPort, dbFile }: DevServerOptions): ProcessSpec {
+export function devServer({ cli, port, uiPort, httpPort, metricsPort, dbFile, searchAttributes }: DevServerOptions): ProcessSpec {
   return {
     name: 'temporal',
     command: cli,
@@ -45,7 +36,7 @@ export function devServer({ cli, port, uiPort, httpPort, metricsPort, dbFile }: 
       '--ui-disable-news-fetch',
       ...SQLITE_PRAGMAS.flatMap((pragma) => ['--sqlite-pragma', pragma]),
       ...DYNAMIC_CONFIG.flatMap((entry) => ['--dynamic-config-value', entry]),
-      ...Object.entries(SEARCH_ATTRIBUTES).flatMap(([name, type]) => ['--search-attribute', `${name}=${type}`]),
+      ...searchAttributes.flatMap(({ name, type }) => ['--search-attribute', `${name}=${cliType(type)}`]),
     ],
     ready: {
       kind: 'check',
@@ -56,3 +47,6 @@ export function devServer({ cli, port, uiPort, httpPort, metricsPort, dbFile }: 
     leash: 'wrapper',
   };
 }
+
+/** The command line's spelling of a type: `KEYWORD_LIST` is `KeywordList`. */
+const cliType = (type: string) => type.toLowerCase().replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase());

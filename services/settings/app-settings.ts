@@ -1,0 +1,95 @@
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { z } from 'zod';
+import { PROJECT_ROOT } from './environment.ts';
+
+export const SETTINGS_FILE = 'temporal.config.json';
+
+const port = z.int().min(1).max(65_535);
+const slots = z.int().min(1);
+const queue = z.string().min(1);
+
+/** The app settings as written. Every key is optional and every unknown one an error; defaults are for one machine. */
+export const AppSettingsSchema = z
+  .strictObject({
+    $schema: z.string().optional().describe('The JSON Schema of this file, for editors.'),
+    taskQueues: z
+      .strictObject({
+        control: queue.default('stillroom').describe('Workflows and their small activities; `temporal workflow start` names this one.'),
+        rollouts: queue.default('stillroom-rollouts').describe('Trials: harbor and the gateway.'),
+        training: queue.default('stillroom-training').describe('Calls to the training service.'),
+      })
+      .prefault({})
+      .describe('Temporal task queues, one for each worker role.'),
+    workers: z
+      .strictObject({
+        controlSlots: slots.default(20).describe('Control activities that one worker runs at once.'),
+        rolloutSlots: slots.default(8).describe('Trials that one worker runs at once.'),
+        trainingSlots: slots.default(8).describe('Training and scoring calls that one worker has open at once.'),
+        maxCachedWorkflows: slots.default(100).describe('Workflows that one worker keeps in memory.'),
+      })
+      .prefault({})
+      .describe('How much one worker process takes on.'),
+    blobStore: z
+      .string()
+      .min(1)
+      .default('.stillroom/blobs')
+      .describe('Folder of the blob store: tokens and transcripts. Relative to the project root.'),
+    runRoot: z.string().min(1).default('.stillroom/runs').describe('Where run directories are written. Relative to the project root.'),
+    gateway: z
+      .strictObject({
+        host: z.string().min(1).default('127.0.0.1').describe('Address that the gateway of a rollout worker listens on.'),
+        port: z.int().min(0).max(65_535).default(0).describe('Its port; 0 lets the system choose.'),
+      })
+      .prefault({})
+      .describe("The model endpoint that agents talk to, on each rollout worker's own machine."),
+    trainer: z
+      .strictObject({ port: port.default(8377).describe('Port of the embedded trainer.') })
+      .prefault({})
+      .describe('The embedded Tinker-compatible service of `stillroom up` and the demo.'),
+    temporal: z
+      .strictObject({
+        port: port.default(7233).describe('gRPC port of the dev server.'),
+        uiPort: port.default(8233).describe('Port of its Web UI.'),
+        dbFile: z.string().min(1).default('.stillroom/temporal.db').describe('Its database. Relative to the project root.'),
+      })
+      .prefault({})
+      .describe(
+        'The Temporal dev server of `stillroom up` and the demo. Clients find a server through the `temporal` CLI profile and variables.',
+      ),
+  })
+  .describe('Stillroom app settings');
+
+/** The settings as used: total, and with absolute paths. */
+export type AppSettings = Omit<z.output<typeof AppSettingsSchema>, '$schema'>;
+
+/** The settings file says something it may not say. */
+export class BadSettings extends Error {
+  readonly exitCode = 2;
+  override readonly name = 'BadSettings';
+}
+
+/** Reads `temporal.config.json` of the project; without one, all defaults. Fails with BadSettings that names every bad field. */
+export function readAppSettings(root: string = PROJECT_ROOT): AppSettings {
+  const file = path.join(root, SETTINGS_FILE);
+  const parsed = AppSettingsSchema.safeParse(existsSync(file) ? parseJson(readFileSync(file, 'utf8')) : {});
+  if (!parsed.success) throw new BadSettings(`${SETTINGS_FILE}:\n${z.prettifyError(parsed.error)}`);
+  const { $schema: _, ...settings } = parsed.data;
+  return {
+    ...settings,
+    blobStore: path.resolve(root, settings.blobStore),
+    runRoot: path.resolve(root, settings.runRoot),
+    temporal: { ...settings.temporal, dbFile: path.resolve(root, settings.temporal.dbFile) },
+  };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new BadSettings(`${SETTINGS_FILE} is not JSON: ${(error as Error).message}`);
+  }
+}
+
+/** The JSON Schema that lies beside the settings file. */
+export const appSettingsJsonSchema = () => z.toJSONSchema(AppSettingsSchema, { io: 'input' });

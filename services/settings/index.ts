@@ -1,0 +1,2 @@
+export { type AppSettings, BadSettings, readAppSettings, SETTINGS_FILE } from './app-settings.ts';
+export { type Environment, EnvironmentMissing, PROJECT_ROOT, readEnvironment } from './environment.ts';

@@ -1,0 +1,69 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { appSettingsJsonSchema, readAppSettings } from './app-settings.ts';
+import { PROJECT_ROOT, readEnvironment } from './environment.ts';
+
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(path.join(tmpdir(), 'stillroom-settings-'));
+  mkdirSync(path.join(root, '.stillroom'));
+});
+afterEach(() => rmSync(root, { recursive: true }));
+
+describe('temporal.config.json', () => {
+  const write = (text: string) => writeFileSync(path.join(root, 'temporal.config.json'), text);
+
+  it('may be absent, and then says what the committed one says', () => {
+    const committed: unknown = JSON.parse(readFileSync(path.join(PROJECT_ROOT, 'temporal.config.json'), 'utf8'));
+    const defaults = readAppSettings(root);
+    write(JSON.stringify(committed));
+    expect(readAppSettings(root)).toEqual(defaults);
+  });
+
+  it('one key changes only that one; paths become absolute', () => {
+    write('{"temporal": {"port": 17233}, "blobStore": "b"}');
+    const settings = readAppSettings(root);
+    expect(settings.temporal).toEqual({ port: 17233, uiPort: 8233, dbFile: path.join(root, '.stillroom/temporal.db') });
+    expect(settings.blobStore).toBe(path.join(root, 'b'));
+    expect(settings.taskQueues.control).toBe('stillroom');
+  });
+
+  it.each([
+    ['{"temporal": {"prot": 1}}', /temporal\.config\.json:[\s\S]*prot[\s\S]*temporal/],
+    ['{"temporal": {"port": 70000}}', /temporal\.port/],
+    [
+      '{"workers": {"rolloutSlots": 0}, "trainer": {"port": "x"}}',
+      /workers\.rolloutSlots[\s\S]*trainer\.port|trainer\.port[\s\S]*workers\.rolloutSlots/,
+    ],
+    ['{', /temporal\.config\.json is not JSON/],
+  ])('%s is refused by name', (text, message) => {
+    write(text);
+    expect(() => readAppSettings(root)).toThrow(message);
+  });
+
+  it('has its JSON Schema beside it', () => {
+    expect(JSON.parse(readFileSync(path.join(PROJECT_ROOT, 'temporal.config.schema.json'), 'utf8'))).toEqual(appSettingsJsonSchema());
+  });
+});
+
+describe('what set-up found', () => {
+  const found = { node: '/n', python: '/p', temporal: '/t', temporalTestServer: '/s', bwrap: null };
+  const write = (value: unknown) => writeFileSync(path.join(root, '.stillroom', 'setup.json'), JSON.stringify(value));
+
+  it('is read, and isolated is what is not asked to be plain', () => {
+    write(found);
+    expect(readEnvironment(root, {})).toEqual({ ...found, sandbox: 'bwrap' });
+    expect(readEnvironment(root, { STILLROOM_SANDBOX: 'plain' }).sandbox).toBe('plain');
+    expect(() => readEnvironment(root, { STILLROOM_SANDBOX: 'none' })).toThrow(/STILLROOM_SANDBOX must be/);
+  });
+
+  it('is missed by name, with exit code 2', () => {
+    expect(() => readEnvironment(root, {})).toThrow(
+      expect.objectContaining({ exitCode: 2, message: expect.stringMatching(/npm run setup/) }),
+    );
+    write({ ...found, python: 3 });
+    expect(() => readEnvironment(root, {})).toThrow(/python/);
+  });
+});
