@@ -22,17 +22,23 @@ if (SANDBOX_MODE === 'bwrap') {
     test('does not see homes, the project, other trials or host processes', async () => {
       const other = setting.run(runner, ['echo secret > /tmp/other-trial; sleep 2']);
       const hidden = [import.meta.dirname, setting.dir, '/etc/shadow', '/tmp/other-trial'];
-      const run = await setting.run(runner, [
-        ...hidden.map((path) => `ls -d ${path}`),
-        `ls -A ${homedir()} | wc -l`,
-        'ls /home /root | tr -d "\\n:"',
-        'cat /proc/*/cmdline | tr "\\0" " " | grep -c runner',
-        `cat /proc/*/cmdline /proc/mounts | grep -c ${setting.dir}`,
-        'env | grep -c -i -E "key|secret|stillroom"',
-      ], { agentKwargs: { max_turns: 20 } });
+      const run = await setting.run(
+        runner,
+        [
+          ...hidden.map((path) => `ls -d ${path}`),
+          `ls -A ${homedir()} | wc -l`,
+          'ls /home /root | tr -d "\\n:"',
+          'ls -d /proc/[0-9]* | wc -l',
+          `cat /proc/1/cmdline /proc/mounts | grep -a -c ${setting.dir}`,
+          'env | grep -c -i -E "key|secret|stillroom"',
+        ],
+        { agentKwargs: { max_turns: 20 } },
+      );
       await other;
       expect(run.observations.slice(0, hidden.length)).toEqual(hidden.map(() => '[2]'));
-      expect(run.observations.slice(hidden.length)).toEqual(['[0] 0', '[0] /home/root', '[1] 0', '[1] 0', '[1] 0']);
+      const [home, homes, processes, hostPaths, env] = run.observations.slice(hidden.length);
+      expect({ home, homes, hostPaths, env }).toEqual({ home: '[0] 0', homes: '[0] /home/root', hostPaths: '[1] 0', env: '[1] 0' });
+      expect(Number(processes?.split(' ')[1])).toBeLessThan(10); // init, the exec server and the command itself
     });
 
     test('cannot reach the network, nor services on this machine', async () => {
