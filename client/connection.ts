@@ -5,23 +5,26 @@ import { NoServer } from './errors.ts';
 /** A Temporal client and the names of what it talks to. */
 export type Link = { readonly client: Client; readonly address: string; readonly namespace: string; close(): Promise<void> };
 
-/** What this product uses when neither the environment nor the `temporal` CLI's profile names a server. */
-export type LinkDefaults = { readonly address: string; readonly namespace: string };
-
+export const DEFAULT_NAMESPACE = 'default';
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /** A server that comes back is noticed within a second; gRPC's own pauses between attempts grow to two minutes. */
 const RECONNECT = { 'grpc.initial_reconnect_backoff_ms': 250, 'grpc.max_reconnect_backoff_ms': 1_000 };
 
 /**
- * Connects to the Temporal server that the environment or the profile file of the `temporal` CLI names.
+ * Connects to the Temporal server that the environment or the profile file of the `temporal` CLI names, else to `defaultAddress`.
  * @throws NoServer when nothing answers there.
  */
-export async function connect(defaults: LinkDefaults): Promise<Link> {
+export function connectByProfile(defaultAddress: string): Promise<Link> {
   const profile = loadClientConnectConfig();
   const options = profile.connectionOptions as ConnectionOptions;
-  const address = options.address ?? defaults.address;
-  const namespace = profile.namespace ?? defaults.namespace;
+  return open(options, options.address ?? defaultAddress, profile.namespace ?? DEFAULT_NAMESPACE);
+}
+
+/** Connects to this address whatever the environment says. @throws NoServer */
+export const connectTo = (address: string): Promise<Link> => open({}, address, DEFAULT_NAMESPACE);
+
+async function open(options: ConnectionOptions, address: string, namespace: string): Promise<Link> {
   let connection: Connection;
   try {
     connection = await Connection.connect({

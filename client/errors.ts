@@ -13,7 +13,10 @@ export class CliError extends Error {
 /** The server is there, but no worker answered in time. Following a run rides this out; a single question reports it. */
 export class NoAnswer extends CliError {
   constructor(what: string) {
-    super(`no worker answered ${what}; is one running? \`stillroom up\` starts everything, \`stillroom worker\` one more worker`, EXIT.failed);
+    super(
+      `no worker answered ${what}; is one running? \`stillroom up\` starts everything, \`stillroom worker\` one more worker`,
+      EXIT.failed,
+    );
   }
 }
 

@@ -11,6 +11,7 @@ export class Problems {
   /** @throws CliError (bad input) with all problems, one a line, when there are any. */
   throwIfAny(): void {
     if (this.found.length === 1) throw new CliError(this.found.join(''));
-    if (this.found.length > 1) throw new CliError(`${this.found.length} things are wrong:\n${this.found.map((it) => `  ${it}`).join('\n')}`);
+    if (this.found.length > 1)
+      throw new CliError(`${this.found.length} things are wrong:\n${this.found.map((it) => `  ${it}`).join('\n')}`);
   }
 }

@@ -1,23 +1,9 @@
 import type { RunConfig } from '../../core/config/index.ts';
-import { METERS, type Meter } from '../../core/measures/meters.ts';
+import { estimateCost, type SplitSizes } from '../../core/estimate/index.ts';
 
-/** A cached prefill without a price of its own costs a share of the full one, so it is known when that is. */
-const CACHED_OF: Partial<Record<Meter, Meter>> = {
-  student_cached_prefill: 'student_prefill',
-  teacher_cached_prefill: 'teacher_prefill',
-};
-
-/** Meters whose price nobody stated. An unknown price is never zero. */
-export function unpricedMeters(pricing: RunConfig['pricing']): Meter[] {
-  return METERS.filter((meter) => {
-    const full = CACHED_OF[meter];
-    return pricing[meter] === null && (full === undefined || pricing[full] === null);
-  });
-}
-
-/** Why this run could spend without bound; null when every meter has a price or a cap is set. */
-export function unboundedSpend({ pricing, budget }: RunConfig): string | null {
-  const unpriced = unpricedMeters(pricing);
-  if (unpriced.length === 0 || budget.max_usd !== null) return null;
-  return `the run's spend has no bound: no price for ${unpriced.join(', ')} and no budget.max_usd`;
+/** Why this run could spend without bound, and what bounds it; null when every meter has a price or a cap is set. */
+export function unboundedSpend(config: RunConfig, sizes: SplitSizes): string | null {
+  const { unpricedMeters } = estimateCost(config, sizes);
+  if (unpricedMeters.length === 0 || config.budget.max_usd !== null) return null;
+  return `the run's spend has no bound: no price for ${unpricedMeters.join(', ')} and no budget.max_usd. Set [budget] max_usd, or the missing prices in [pricing]`;
 }

@@ -28,9 +28,7 @@ export function overlapProblems(train: readonly string[], holdout: readonly stri
   const both = [...new Set(holdout.filter((id) => trained.has(id)))];
   return both.length === 0
     ? []
-    : [
-        `--tasks and --holdout overlap: ${some(both)} ${both.length === 1 ? 'is' : 'are'} in both; held-out tasks must not be trained on`,
-      ];
+    : [`--tasks and --holdout overlap: ${some(both)} ${both.length === 1 ? 'is' : 'are'} in both; held-out tasks must not be trained on`];
 }
 
 const SHOWN = 3;

@@ -9,7 +9,10 @@ import { reportOf } from './report.ts';
 const plain = pc.createColors(false);
 const evaluations = [evaluation('teacher', 134, 143), evaluation('student-before', 55, 144), evaluation('student-after', 117, 144)];
 const adapter = { name: 'turn', version: 3, path: '.stillroom/adapters/turn/v3', handoffPath: 'x/handoff.toml', handoffToml: '' };
-const weights = { samplerPath: 'tinker://m/sampler_weights/step-0016' as SamplerPath, statePath: 'tinker://m/weights/step-0016' as StatePath };
+const weights = {
+  samplerPath: 'tinker://m/sampler_weights/step-0016' as SamplerPath,
+  statePath: 'tinker://m/weights/step-0016' as StatePath,
+};
 const spend = { usd: 0.1234, blindTo: ['teacher_sample'], maxUsd: 2, forecastUsd: null };
 
 function text(followed: Followed): string {
@@ -28,7 +31,10 @@ describe('an accepted run', () => {
     ['the student after', /^student after +81\.3 % +117\/144 +48 +0 /m],
     ['the verdict', /^Gate: accepted$/m],
     ['what was required', /after 81\.0 % ≥ 66\.0 %/],
-    ['the difference, its interval, p and n', /after − before +\+0\.430 · 95 % interval 0\.340 to 0\.520 · p < 0\.0001 \(sign-flip\) · n = 48 tasks/],
+    [
+      'the difference, its interval, p and n',
+      /after − before +\+0\.430 · 95 % interval 0\.340 to 0\.520 · p < 0\.0001 \(sign-flip\) · n = 48 tasks/,
+    ],
     ['the adapter version', /^adapter +turn v3$/m],
     ['the handoff', /^handoff +x\/handoff\.toml$/m],
     ['the sampler path', /^sampler +tinker:\/\/m\/sampler_weights\/step-0016$/m],

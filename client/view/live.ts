@@ -21,7 +21,11 @@ export function liveLines({ status, progress, trouble }: Snapshot, colors: Color
     line('spend', spendText(status.spend)),
     ...(status.evaluations.length > 0 ? [line('held out', heldOut(status))] : []),
     ...status.notices.slice(-2).map((notice) => line('note', colors.yellow(notice))),
-    ...(status.waitingFor ? waitText(status.waitingFor, status.runId).split('\n').map((text) => `  ${colors.bold(text)}`) : []),
+    ...(status.waitingFor
+      ? waitText(status.waitingFor, status.runId)
+          .split('\n')
+          .map((text) => `  ${colors.bold(text)}`)
+      : []),
     ...(trouble ? [line('trouble', colors.red(trouble))] : []),
   ];
 }

@@ -25,7 +25,10 @@ test('a running step shows phase, step bar, trials, solve rate, KL per token and
 });
 
 test('a rate without executed trials is a dash', () => {
-  const status = runStatus({ step: 1, lastRow: stepRow({ executedTrials: 0, passedTrials: 0, solveRate: null, reverseKlNatsPerToken: null }) });
+  const status = runStatus({
+    step: 1,
+    lastRow: stepRow({ executedTrials: 0, passedTrials: 0, solveRate: null, reverseKlNatsPerToken: null }),
+  });
   expect(liveLines(snapshot({ status }), plain).join('\n')).toContain('solved – (0/0) · KL/token – nats');
 });
 

@@ -1,7 +1,7 @@
 import type { Evidence } from '../../core/gate/evidence.ts';
 import type { GateVerdict } from '../../core/run/results.ts';
 import type { Colors } from '../console.ts';
-import { number, pValue, percent, signed } from './format.ts';
+import { number, percent, pValue, signed } from './format.ts';
 
 /** The gate's own words for why it did not accept; a reason that is not known here is shown as it came. */
 const REASONS: Readonly<Record<string, string>> = {
@@ -22,7 +22,11 @@ export function verdictLines(verdict: GateVerdict, colors: Colors): string[] {
     `  required     after ${percent(after)} ${enough ? '≥' : '<'} ${percent(threshold)}, the required share of the teacher`,
     ...evidenceLines('after − before', improvement),
     ...evidenceLines('over required', overThreshold),
-    ...(earlierGates > 0 ? [`  seen before  ${earlierGates} earlier gate${earlierGates === 1 ? '' : 's'} of this protocol: each one more chance to pass by luck`] : []),
+    ...(earlierGates > 0
+      ? [
+          `  seen before  ${earlierGates} earlier gate${earlierGates === 1 ? '' : 's'} of this protocol: each one more chance to pass by luck`,
+        ]
+      : []),
   ];
 }
 
@@ -30,5 +34,7 @@ function evidenceLines(label: string, evidence: Evidence | null): string[] {
   if (!evidence) return [];
   const { low, high } = evidence.interval;
   const interval = `${percent(evidence.confidence, 0)} interval ${number(low)} to ${number(high)}`;
-  return [`  ${label.padEnd(14)} ${signed(evidence.mean)} · ${interval} · ${pValue(evidence.pValue)} (sign-flip) · n = ${evidence.n} tasks`];
+  return [
+    `  ${label.padEnd(14)} ${signed(evidence.mean)} · ${interval} · ${pValue(evidence.pValue)} (sign-flip) · n = ${evidence.n} tasks`,
+  ];
 }

@@ -1,0 +1,36 @@
+#!/usr/bin/env node
+import { Command, CommanderError } from 'commander';
+import { addAnswers } from './commands/answers.ts';
+import { addDemo } from './commands/demo.ts';
+import { addRuns } from './commands/runs.ts';
+import { addStart } from './commands/start.ts';
+import { addStatus } from './commands/status.ts';
+import { addUp } from './commands/up.ts';
+import { addWatch } from './commands/watch.ts';
+import { addWorker } from './commands/worker.ts';
+import { EXIT } from './exit-codes.ts';
+
+/** The `stillroom` command: declares its parts, runs one, and turns what a person can mend into one message and an exit code. */
+const program = new Command('stillroom')
+  .description("Distills a coding agent's model on real terminal tasks, as a durable Temporal workflow.")
+  .helpCommand(false)
+  .showHelpAfterError('(stillroom --help lists the commands and options)')
+  .exitOverride();
+
+for (const add of [addDemo, addUp, addWorker, addStart, addWatch, addStatus, addAnswers, addRuns]) add(program);
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.exitCode = exitCodeOfError(error);
+}
+
+function exitCodeOfError(error: unknown): number {
+  // commander has printed its own message already; help is no error
+  if (error instanceof CommanderError) return error.exitCode === 0 || error.code === 'commander.help' ? EXIT.ok : EXIT.badInput;
+  if (error instanceof Error && 'exitCode' in error && typeof error.exitCode === 'number') {
+    process.stderr.write(`${error.message}\n`);
+    return error.exitCode;
+  }
+  throw error;
+}

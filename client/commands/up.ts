@@ -1,0 +1,71 @@
+import { once } from 'node:events';
+import type { Command } from 'commander';
+import { endWithParent } from '../../services/processes/index.ts';
+import { readAppSettings, readEnvironment } from '../../services/settings/index.ts';
+import type { Console } from '../console.ts';
+import { CliError } from '../errors.ts';
+import { EXIT } from '../exit-codes.ts';
+import { wholeNumber } from '../input/number.ts';
+import { ROLES, workerRoles } from '../input/roles.ts';
+import { isAbort, onInterrupt } from '../interrupt.ts';
+import { type StackFlags, stackOptions } from '../stack/options.ts';
+import { type Stack, startStack } from '../stack/stack.ts';
+import { endStack } from '../stack/stopping.ts';
+import { addCommand, run } from './command.ts';
+import { addStackFlags } from './stack-flags.ts';
+
+type Options = StackFlags & { readonly json?: boolean; readonly trainer: boolean; readonly workers: number; readonly roles?: string };
+
+export function addUp(program: Command): void {
+  const command = addCommand(program, 'up', 'start Temporal, the embedded trainer and workers here, until Ctrl-C');
+  addStackFlags(command)
+    .option('--no-trainer', 'use the training service that TINKER_BASE_URL and TINKER_API_KEY name')
+    .option('--workers <n>', 'worker processes', wholeNumber(0), 1)
+    .option('--roles <list>', `what they do: ${ROLES.join(',')}; default: all`, workerRoles)
+    .action(run<Options, []>(up));
+}
+
+async function up(console: Console, options: Options): Promise<number> {
+  const embedded = options.trainer && !process.env.TINKER_BASE_URL;
+  if (!embedded && !process.env.TINKER_API_KEY)
+    throw new CliError('without the embedded trainer, set TINKER_API_KEY (and TINKER_BASE_URL for a service of your own)');
+  const workers = Array.from({ length: options.workers }, () => options.roles ?? null);
+  const given = stackOptions(options, readAppSettings(), readEnvironment(), { trainer: embedded, workers });
+  const interrupt = onInterrupt();
+  endWithParent(() => process.emit('SIGTERM'));
+  let stack: Stack | null = null;
+  try {
+    const onNotice = ({ line }: { line: string }) => console.remark(line);
+    stack = await startStack(given, { onNotice, onStep: (text) => console.print(text), signal: interrupt.signal });
+    announce(console, stack);
+    if (!interrupt.signal.aborted) await once(interrupt.signal, 'abort');
+    return EXIT.ok;
+  } catch (error) {
+    if (isAbort(error)) return EXIT.interrupted;
+    throw error;
+  } finally {
+    if (stack) await endStack(stack, (text) => console.print(text));
+    interrupt.release();
+  }
+}
+
+function announce(console: Console, { address, webUrl, trainerUrl, processes }: Stack): void {
+  console.result({
+    ready: true,
+    address,
+    webUrl,
+    trainerUrl,
+    processes: processes.map(({ name, pid, logFile }) => ({ name, pid, logFile })),
+  });
+  console.print(
+    [
+      `Temporal  ${address}`,
+      `Web UI    ${webUrl}`,
+      `trainer   ${trainerUrl ?? `${process.env.TINKER_BASE_URL ?? 'the hosted service'} (not ours)`}`,
+      '',
+      'Start a run in another terminal:',
+      '  stillroom start --config run.toml --tasks train.json --holdout holdout.json',
+      'Ctrl-C stops everything here; runs go on with the next `stillroom up`.',
+    ].join('\n'),
+  );
+}

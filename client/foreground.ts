@@ -1,0 +1,52 @@
+import type { Console } from './console.ts';
+import { EXIT, exitCodeOf } from './exit-codes.ts';
+import { type Followed, followRun, type Snapshot } from './follow.ts';
+import { askPerson, isAskable } from './questions.ts';
+import type { RunClient } from './run-client.ts';
+import { finalText } from './view/final.ts';
+import { openProgressView, type ProgressView } from './view/progress-view.ts';
+import type { RunReport } from './view/report.ts';
+
+const LIVE_MS = 400;
+const PLAIN_MS = 1_000;
+
+export type ForegroundOptions = {
+  readonly signal: AbortSignal;
+  readonly view?: ProgressView;
+  /** Asks questions at the terminal, and signs the answers with this; null only shows how to answer. */
+  readonly decision: ((waitId: string) => Record<string, unknown>) | null;
+};
+
+/** Shows a run until it ends, and asks the person at the terminal what only a person can answer. Rejects with an AbortError on `signal`. */
+export async function followInForeground(run: RunClient, console: Console, options: ForegroundOptions): Promise<Followed> {
+  const { signal, decision } = options;
+  const view = options.view ?? openProgressView(console);
+  const onSnapshot = async (snapshot: Snapshot) => {
+    view.show(snapshot);
+    const wait = snapshot.status?.waitingFor;
+    if (!console.interactive || !decision || !wait || !isAskable(wait)) return;
+    view.rest();
+    await askPerson(run, wait, { decision, signal, tell: (text) => console.print(text) });
+  };
+  try {
+    return await followRun(run, { intervalMs: console.interactive ? LIVE_MS : PLAIN_MS, signal, onSnapshot });
+  } finally {
+    view.rest();
+  }
+}
+
+/** Failures that mean the run's input was wrong. */
+const INPUT_FAILURES: readonly (string | null)[] = ['BadRunInput'];
+
+/** Prints the end of a run and returns the exit code. */
+export function reportEnd(report: RunReport, console: Console, failOnReject: boolean): number {
+  const exitCode = codeOf(report, failOnReject);
+  console.result({ ...report, exitCode });
+  console.print(`\n${finalText(report, console.colors)}`);
+  return exitCode;
+}
+
+function codeOf({ outcome, failure }: RunReport, failOnReject: boolean): number {
+  if (failure) return INPUT_FAILURES.includes(failure.type) ? EXIT.badInput : EXIT.failed;
+  return outcome === null ? EXIT.failed : exitCodeOf(outcome, failOnReject);
+}

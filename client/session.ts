@@ -1,0 +1,21 @@
+import { LOOPBACK } from '../services/processes/index.ts';
+import { readAppSettings } from '../services/settings/index.ts';
+import type { Link } from './connection.ts';
+import type { RunClient } from './run-client.ts';
+
+/** Opens a connection, lends it to `use`, and closes it. The Temporal client is loaded only here: help and input errors need none of it. */
+export async function withLink<T>(use: (link: Link) => Promise<T>): Promise<T> {
+  const { connectByProfile } = await import('./connection.ts');
+  const link = await connectByProfile(`${LOOPBACK}:${readAppSettings().temporal.port}`);
+  try {
+    return await use(link);
+  } finally {
+    await link.close();
+  }
+}
+
+/** The same for one run. */
+export async function withRun<T>(runId: string, use: (run: RunClient) => Promise<T>): Promise<T> {
+  const { RunClient } = await import('./run-client.ts');
+  return withLink((link) => use(new RunClient(link, runId)));
+}

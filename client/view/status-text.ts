@@ -1,0 +1,29 @@
+import type { Check } from '../../core/run/results.ts';
+import type { RunStatus } from '../../workflows/messages.ts';
+import type { Colors } from '../console.ts';
+import type { Failure } from '../failure.ts';
+import { evaluationsTable } from './evaluations-table.ts';
+import { liveLines } from './live.ts';
+import { verdictLines } from './verdict-text.ts';
+
+/** A run at one moment, in full: what `stillroom status` prints. */
+export function statusText(status: RunStatus, failure: Failure | null, colors: Colors): string {
+  const { student, teacher, agent, checks, evaluations, verdict, decisions } = status;
+  const blocks = [
+    `${colors.bold(status.runId)}${agent ? `: ${agent}, student ${student}, teacher ${teacher}` : ''}`,
+    ...(failure ? [colors.red(`failed (${failure.type}): ${failure.message}`)] : []),
+    liveLines({ status, progress: null, trouble: null }, colors).join('\n'),
+    checks.map((check) => checkLine(check, colors)).join('\n'),
+    ...(evaluations.length > 0 ? [evaluationsTable(evaluations, colors)] : []),
+    ...(verdict ? [verdictLines(verdict, colors).join('\n')] : []),
+    decisions.map(decisionLine).join('\n'),
+  ];
+  return blocks.filter((block) => block !== '').join('\n\n');
+}
+
+const checkLine = ({ name, ok, detail }: Check, colors: Colors) => `${ok ? colors.green('ok  ') : colors.red('FAIL')} ${name}: ${detail}`;
+
+function decisionLine({ message, answer, by, via, at, reason, refusal }: RunStatus['decisions'][number]): string {
+  const what = `${message}${answer === null ? '' : ` ${answer}`}`;
+  return `${at} ${what} by ${by} (says ${via})${reason ? `: ${reason}` : ''}${refusal ? ` · NOT APPLIED: ${refusal}` : ''}`;
+}
