@@ -19,6 +19,7 @@ const MODES = {
   demo: { needs: 'sandbox', leashed: true, argv: (args) => [file('client', 'cli.ts'), 'demo', ...args] },
   test: { needs: 'sandbox', argv: (args) => [file('node_modules', 'vitest', 'vitest.mjs'), 'run', ...args] },
   bench: { needs: 'sandbox', argv: (args) => [file('bench', 'bench.ts'), ...args] },
+  quickstart: { needs: 'packages', argv: (args) => [file('examples', 'quickstart', 'generate.ts'), ...args] },
   cli: { needs: 'everything', leashed: true, argv: (args) => [file('client', 'cli.ts'), ...args] },
   vectors: { needs: 'packages', argv: (args) => [file('bench', 'vectors.ts'), ...args] },
   check: { needs: 'packages', argv: (args) => [file('setup', 'check', 'check.ts'), ...args] },
