@@ -10,20 +10,66 @@ import { Decoder, type DenseWeights, LoraModel, loadWeights, type PolicyRows, pr
 import { uniformStream } from '../trainer/engine/random.ts';
 import { playEpisodes, type SimulatedEpisode, solveRate } from './engine-episodes.ts';
 
+export type LearnOptions = {
+  readonly steps: number;
+  readonly tasksPerStep: number;
+  readonly seed: number;
+  readonly learningRate: number;
+  /** Deal the advantages out again at random: a control that must not learn. */
+  readonly permute: boolean;
+  /** Attempts at each held-out task, before and after. */
+  readonly heldOutAttempts: number;
+};
+/** `entropy` is the mean −logprob of sampled tokens in nats, `length` the mean sampled tokens of an episode. */
+export type LearnStep = {
+  readonly solved: number;
+  readonly kl: number;
+  readonly entropy: number;
+  readonly length: number;
+  readonly gradNorm: number;
+};
+/** Solve rates on held-out tasks at temperature 1, and every step's measures (of its episodes, before its update). */
+export type LearnReport = {
+  readonly teacher: number;
+  readonly before: number;
+  readonly after: number;
+  readonly steps: readonly LearnStep[];
+};
+
 const ATTEMPTS = 4;
 const ADVANTAGE_CLIP = 5;
-const HELD_OUT_ATTEMPTS = 8;
+const NO_OTHER_ADAM = { beta1: 0.9, beta2: 0.95, eps: 1e-12, weightDecay: 0, gradClipNorm: 0 };
 
-const { values: options } = parseArgs({
-  options: {
-    steps: { type: 'string', default: '16' },
-    tasks: { type: 'string', default: '32' },
-    seed: { type: 'string', default: '1' },
-    lr: { type: 'string', default: '3e-3' },
-    permute: { type: 'boolean', default: false },
-  },
-});
-const seed = Number(options.seed);
+export const learn = (
+  options: LearnOptions,
+  onStep: (index: number, step: LearnStep, first: LearnStep) => void = () => {},
+): LearnReport => {
+  const { seed } = options;
+  const teacher = weightsOf('teacher');
+  const model = LoraModel.create(weightsOf('student'), { rank: 8, seed, trainAttn: true, trainMlp: true });
+  const decoder = new Decoder({ cachedSequences: 160 });
+  const uniform = uniformStream(seed);
+  const { train, holdout } = quickstartSplits();
+  const heldOut = (weights: DenseWeights): number => {
+    const tasks = Array.from({ length: options.heldOutAttempts }, () => holdout).flat();
+    return solveRate(playEpisodes(decoder, weights, tasks, 1_000_000 + seed * 10_000));
+  };
+  const nextTasks = taskStream(train, uniform);
+  const before = heldOut(model.base);
+  const steps: LearnStep[] = [];
+  for (let index = 0; index < options.steps; index++) {
+    const tasks = nextTasks(options.tasksPerStep).flatMap((task) => Array.from({ length: ATTEMPTS }, () => task));
+    const episodes = playEpisodes(decoder, model.merged(), tasks, seed * 1_000_000 + index * 1000);
+    const honest = scoreAdvantages(teacher, episodes);
+    const advantages = options.permute ? permuted(honest, episodes, uniform) : honest;
+    model.forwardBackward({ loss: 'importance_sampling', datums: episodes.map((episode, e) => policyRows(episode, advantages[e] ?? [])) });
+    const { gradNorm } = model.optimStep({ learningRate: options.learningRate, ...NO_OTHER_ADAM });
+    const step = measured(episodes, honest, gradNorm);
+    steps.push(step);
+    onStep(index, step, steps[0] ?? step);
+  }
+  return { teacher: heldOut(teacher), before, after: heldOut(model.merged()), steps };
+};
 
 const weightsOf = (name: string): DenseWeights => {
   const file = new URL(`../trainer/weights/tiny-${name}.safetensors`, import.meta.url);
@@ -39,6 +85,15 @@ const shuffle = <T>(items: readonly T[], uniform: () => number): T[] => {
   return result;
 };
 
+/** Tasks in random order, all once before any twice. */
+const taskStream = (tasks: readonly QuickTask[], uniform: () => number): ((count: number) => QuickTask[]) => {
+  let order: QuickTask[] = [];
+  return (count) => {
+    while (order.length < count) order = [...order, ...shuffle(tasks, uniform)];
+    return order.splice(0, count);
+  };
+};
+
 const scoreAdvantages = (teacher: DenseWeights, episodes: readonly SimulatedEpisode[]): number[][] => {
   const scores = promptLogprobs(
     teacher,
@@ -52,7 +107,7 @@ const scoreAdvantages = (teacher: DenseWeights, episodes: readonly SimulatedEpis
   );
 };
 
-/** Deals the advantages of all sampled tokens out again at random: the same numbers with nothing to learn from. */
+/** The same numbers over all sampled tokens, at random places. */
 const permuted = (advantages: readonly number[][], episodes: readonly SimulatedEpisode[], uniform: () => number): number[][] => {
   const deck = shuffle(
     advantages.flatMap((row, e) => row.filter((_, i) => episodes[e]?.mask[i])),
@@ -68,49 +123,47 @@ const policyRows = ({ tokens, logprobs }: SimulatedEpisode, advantages: readonly
   advantages: Float32Array.from(advantages.slice(1)),
 });
 
-const teacher = weightsOf('teacher');
-const model = LoraModel.create(weightsOf('student'), { rank: 8, seed, trainAttn: true, trainMlp: true });
-const decoder = new Decoder({ cachedSequences: 160 });
-const uniform = uniformStream(seed);
-const { train, holdout } = quickstartSplits();
-const heldOut = (weights: DenseWeights): number => {
-  const tasks = Array.from({ length: HELD_OUT_ATTEMPTS }, () => holdout).flat();
-  return solveRate(playEpisodes(decoder, weights, tasks, 1_000_000 + seed * 10_000));
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
+const measured = (episodes: readonly SimulatedEpisode[], advantages: readonly number[][], gradNorm: number): LearnStep => {
+  const sampled = sum(episodes.flatMap(({ mask }) => mask));
+  return {
+    solved: solveRate(episodes),
+    kl: -sum(advantages.flat()) / sampled,
+    entropy: -sum(episodes.flatMap(({ logprobs }) => logprobs)) / sampled,
+    length: sampled / episodes.length,
+    gradNorm,
+  };
 };
 
-let order: QuickTask[] = [];
-const nextTasks = (count: number): QuickTask[] => {
-  while (order.length < count) order = [...order, ...shuffle(train, uniform)];
-  return order.splice(0, count);
-};
-
-console.log(`held-out, temperature 1, ${holdout.length} tasks × ${HELD_OUT_ATTEMPTS}`);
-console.log(`teacher ${heldOut(teacher).toFixed(3)}  student before ${heldOut(model.base).toFixed(3)}`);
-let first: { entropy: number; length: number } | null = null;
-const cpuStart = process.cpuUsage();
-for (let step = 0; step < Number(options.steps); step++) {
-  const tasks = nextTasks(Number(options.tasks)).flatMap((task) => Array.from({ length: ATTEMPTS }, () => task));
-  const episodes = playEpisodes(decoder, model.merged(), tasks, seed * 1_000_000 + step * 1000);
-  const honest = scoreAdvantages(teacher, episodes);
-  const advantages = options.permute ? permuted(honest, episodes, uniform) : honest;
-  model.forwardBackward({ loss: 'importance_sampling', datums: episodes.map((episode, e) => policyRows(episode, advantages[e] ?? [])) });
-  const { gradNorm } = model.optimStep({
-    learningRate: Number(options.lr),
-    beta1: 0.9,
-    beta2: 0.95,
-    eps: 1e-12,
-    weightDecay: 0,
-    gradClipNorm: 0,
+const main = (): void => {
+  const { values } = parseArgs({
+    options: {
+      steps: { type: 'string', default: '16' },
+      tasks: { type: 'string', default: '32' },
+      seed: { type: 'string', default: '1' },
+      lr: { type: 'string', default: '3e-3' },
+      permute: { type: 'boolean', default: false },
+    },
   });
-  const sampled = episodes.reduce((sum, { mask }) => sum + mask.reduce((inner, one) => inner + one, 0), 0);
-  const entropy = -episodes.reduce((sum, { logprobs }) => sum + logprobs.reduce((inner, one) => inner + one, 0), 0) / sampled;
-  const kl = -honest.flat().reduce((sum, gap) => sum + gap, 0) / sampled;
-  const length = sampled / episodes.length;
-  first ??= { entropy, length };
+  const options = {
+    steps: Number(values.steps),
+    tasksPerStep: Number(values.tasks),
+    seed: Number(values.seed),
+    learningRate: Number(values.lr),
+    permute: values.permute,
+    heldOutAttempts: 8,
+  };
+  const start = process.cpuUsage();
+  const report = learn(options, (index, { solved, kl, entropy, length, gradNorm }, first) => {
+    const ratios = `entropy ×${(entropy / first.entropy).toFixed(2)} (${entropy.toFixed(3)})  length ×${(length / first.length).toFixed(2)} (${length.toFixed(1)})`;
+    console.log(`step ${index}  solved ${solved.toFixed(3)}  kl/token ${kl.toFixed(3)}  ${ratios}  |g| ${gradNorm.toFixed(0)}`);
+  });
+  const cpu = process.cpuUsage(start);
   console.log(
-    `step ${step}  train solved ${solveRate(episodes).toFixed(3)}  kl/token ${kl.toFixed(3)}  entropy ×${(entropy / first.entropy).toFixed(2)} (${entropy.toFixed(3)})` +
-      `  length ×${(length / first.length).toFixed(2)} (${length.toFixed(1)})  |g| ${gradNorm.toFixed(1)}`,
+    `held-out, temperature 1: teacher ${report.teacher.toFixed(3)}  before ${report.before.toFixed(3)}  after ${report.after.toFixed(3)}`,
   );
-}
-const cpu = process.cpuUsage(cpuStart);
-console.log(`student after ${heldOut(model.merged()).toFixed(3)}  (${((cpu.user + cpu.system) / 1e6).toFixed(1)} s of CPU for the steps)`);
+  console.log(`${((cpu.user + cpu.system) / 1e6).toFixed(1)} s of CPU`);
+};
+
+if (import.meta.main) main();
