@@ -20,7 +20,7 @@ export class UserError extends Error {
   }
 }
 
-/** The state folder is in use, damaged, or not a folder: the service cannot start. */
+/** The state folder is in use or damaged, or the base models are: the service cannot start. */
 export class StateError extends Error {
   constructor(message: string) {
     super(message);

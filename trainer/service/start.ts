@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
+import { StateError } from './failures.ts';
 import { createApp, type KeyRule } from './http/app.ts';
 import { Service } from './service.ts';
 import { lockState } from './state-lock.ts';
@@ -23,8 +24,8 @@ export type TrainerOptions = {
 const LONG_POLL_MS = 20_000;
 
 /**
- * Starts the service. Rejects with EADDRINUSE when the port is taken and with StateError when the state folder is;
- * nothing is read or written before both are ours.
+ * Starts the service. Rejects with EADDRINUSE when the port is taken and with StateError when the state folder is
+ * or the base models cannot be loaded; nothing is read or written before port and folder are ours.
  */
 export async function startTrainer(options: TrainerOptions): Promise<{ readonly url: string; readonly stop: () => Promise<void> }> {
   // Whoever connects while the state is read waits for it.
@@ -45,6 +46,9 @@ export async function startTrainer(options: TrainerOptions): Promise<{ readonly 
     longPollMs: LONG_POLL_MS,
     now: () => new Date(),
     onFatal: options.onFatal,
+  });
+  await Promise.all([training.ready, sampling.ready]).catch((error: unknown) => {
+    throw new StateError(`the base models cannot be loaded: ${error instanceof Error ? error.message : String(error)}`);
   });
   handler.resolve(getRequestListener(createApp(service, options.keys).fetch));
   const stop = async (): Promise<void> => {

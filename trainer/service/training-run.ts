@@ -1,24 +1,12 @@
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { CheckpointFiles } from './checkpoint-files.ts';
-import { HttpFailure, StateError, UserError } from './failures.ts';
+import { HttpFailure, UserError } from './failures.ts';
 import { type CheckpointKind, CREATE_SEQ, formatPath } from './ids.ts';
-import { Journal, type PayloadRef } from './journal.ts';
 import type { FutureState, Outcome } from './outcome.ts';
-import {
-  checkpointKey,
-  type Operation,
-  parseRunRecord,
-  RunLedger,
-  type RunRecord,
-  type RunRecordOf,
-  type StoredRequest,
-} from './run-journal.ts';
+import type { Operation, RunRecordOf } from './run-journal.ts';
+import { checkpointKey, REMEMBERED_WHEN_IDLE, type StoredRequest } from './run-ledger.ts';
 import { type Execution, execute, type RunSurroundings } from './run-operations.ts';
+import { RunStore } from './run-store.ts';
 import { Waiters } from './waiters.ts';
-
-/** A journal that has grown beyond this is rewritten to what still matters. */
-const COMPACT_ABOVE_BYTES = 24 * 1024 * 1024;
 
 /**
  * One model in training. A call is written to the journal before it is answered, carried out when its sequence number's turn comes,
@@ -27,27 +15,23 @@ const COMPACT_ABOVE_BYTES = 24 * 1024 * 1024;
  * the journaled calls, which gives the same bits because the engine is deterministic.
  */
 export class TrainingRun {
-  readonly #journal: Journal;
-  readonly #ledger = new RunLedger();
+  readonly #store: RunStore;
   readonly #files: CheckpointFiles;
   readonly #around: RunSurroundings;
   readonly #waiters = new Waiters<number>();
   #isInEngine = false;
   #isWorking = false;
-  #sizeAfterCompaction = 0;
 
   private constructor(folder: string, around: RunSurroundings) {
-    mkdirSync(folder, { recursive: true });
     this.#around = around;
+    this.#store = new RunStore(folder);
     this.#files = new CheckpointFiles(folder);
-    const path = join(folder, 'journal.log');
-    this.#journal = Journal.open(path, ({ header, payload }) => this.#ledger.add(parseRunRecord(path, header), payload));
   }
 
   /** Makes a new model; `operation` is its creation. Durable when this returns. */
   static begin(folder: string, around: RunSurroundings, model: RunRecordOf<'model'>, operation: Operation): TrainingRun {
     const run = new TrainingRun(folder, around);
-    run.#write(model);
+    run.#store.write(model);
     run.submit(CREATE_SEQ, operation);
     return run;
   }
@@ -55,7 +39,8 @@ export class TrainingRun {
   /** Takes up a model from its folder; null when the folder's journal was torn before the model's first records. */
   static recover(folder: string, around: RunSurroundings): TrainingRun | null {
     const run = new TrainingRun(folder, around);
-    if (run.#ledger.model === null || (run.#ledger.nextSeq === CREATE_SEQ && run.#ledger.request(CREATE_SEQ) === null)) {
+    const { ledger } = run.#store;
+    if (ledger.model === null || (ledger.nextSeq === CREATE_SEQ && ledger.request(CREATE_SEQ) === null)) {
       run.close();
       return null;
     }
@@ -64,34 +49,33 @@ export class TrainingRun {
   }
 
   get model(): RunRecordOf<'model'> {
-    if (this.#ledger.model === null) throw new StateError(`${this.#journal.path}: has no model record`);
-    return this.#ledger.model;
+    return this.#store.model;
   }
 
   get checkpoints(): readonly RunRecordOf<'checkpoint'>[] {
-    return [...this.#ledger.checkpoints.values()];
+    return [...this.#store.ledger.checkpoints.values()];
   }
 
   /** ISO time of the last finished call, or of the creation. */
   get lastRequestTime(): string {
-    return this.#ledger.lastResult?.record.at ?? this.model.createdAt;
+    return this.#store.ledger.lastResult?.record.at ?? this.model.createdAt;
   }
 
   /** Accepts a call, once per sequence number: a repeat changes nothing. Durable when this returns. */
   submit(seq: number, operation: Operation, body?: Uint8Array): void {
-    if (seq < this.#ledger.nextSeq || this.#ledger.request(seq) !== null) return;
-    this.#write({ record: 'request', seq, operation }, body, true);
+    if (seq < this.#store.ledger.nextSeq || this.#store.ledger.request(seq) !== null) return;
+    this.#store.write({ record: 'request', seq, operation }, body, true);
     this.#work();
   }
 
   future(seq: number): FutureState {
-    const result = this.#ledger.result(seq);
+    const result = this.#store.ledger.result(seq);
     if (result === null) {
-      if (seq < this.#ledger.nextSeq) return { kind: 'gone' };
-      return this.#ledger.request(seq) === null ? { kind: 'unknown' } : { kind: 'pending' };
+      if (seq < this.#store.ledger.nextSeq) return { kind: 'gone' };
+      return this.#store.ledger.request(seq) === null ? { kind: 'unknown' } : { kind: 'pending' };
     }
     const { outcome } = result.record;
-    return outcome.kind === 'proto' ? { kind: 'proto', bytes: this.#journal.read(result.payload) } : outcome;
+    return outcome.kind === 'proto' ? { kind: 'proto', bytes: this.#store.read(result.payload) } : outcome;
   }
 
   /** Resolves when the call `seq` has ended or the time is up. */
@@ -100,7 +84,7 @@ export class TrainingRun {
   }
 
   checkpoint(kind: CheckpointKind, name: string): RunRecordOf<'checkpoint'> | null {
-    return this.#ledger.checkpoints.get(checkpointKey(kind, name)) ?? null;
+    return this.#store.ledger.checkpoints.get(checkpointKey(kind, name)) ?? null;
   }
 
   /** LoRA weights of a checkpoint and, for training checkpoints, the optimizer state. Throws UserError when there is none. */
@@ -114,30 +98,26 @@ export class TrainingRun {
   setExpiry(kind: CheckpointKind, name: string, expiresAt: string | null): void {
     const checkpoint = this.checkpoint(kind, name);
     if (checkpoint === null) throw new HttpFailure(404, `no checkpoint ${checkpointKey(kind, name)} in ${this.model.modelId}`);
-    this.#write({ ...checkpoint, expiresAt }, undefined, true);
+    this.#store.write({ ...checkpoint, expiresAt }, undefined, true);
   }
 
   removeCheckpoint(kind: CheckpointKind, name: string): void {
     if (this.checkpoint(kind, name) === null) return;
-    this.#write({ record: 'checkpoint_removed', kind, name }, undefined, true);
+    this.#store.write({ record: 'checkpoint_removed', kind, name }, undefined, true);
     this.#files.remove(kind, name);
   }
 
   /** Frees the engine's copy and trims the journal. The model comes back by itself with its next call. */
   async unload(): Promise<void> {
     if (this.#isWorking) return;
-    this.#compact();
+    this.#store.compact(REMEMBERED_WHEN_IDLE);
     if (!this.#isInEngine) return;
     this.#isInEngine = false;
     await this.#around.backend.drop(this.model.modelId);
   }
 
   close(): void {
-    this.#journal.close();
-  }
-
-  #write(record: RunRecord, payload?: Uint8Array, durable = false): void {
-    this.#ledger.add(record, this.#journal.append(record, payload, durable));
+    this.#store.close();
   }
 
   /** Carries out calls as long as the next one is there. */
@@ -148,9 +128,13 @@ export class TrainingRun {
   }
 
   async #workThrough(): Promise<void> {
-    for (let request = this.#ledger.request(this.#ledger.nextSeq); request !== null; request = this.#ledger.request(this.#ledger.nextSeq)) {
+    for (
+      let request = this.#store.ledger.request(this.#store.ledger.nextSeq);
+      request !== null;
+      request = this.#store.ledger.request(this.#store.ledger.nextSeq)
+    ) {
       const execution = await this.#tryExecute(request);
-      for (const record of execution.records) this.#write(record);
+      for (const record of execution.records) this.#store.write(record);
       this.#finish(request.record.seq, execution);
     }
     // Reset before anything else can run: a call submitted a moment later must find nobody at work.
@@ -164,9 +148,9 @@ export class TrainingRun {
         run: this,
         ...request.record,
         files: this.#files,
-        body: () => this.#journal.read(request.payload),
+        body: () => this.#store.body(request),
         around: this.#around,
-        storedState: () => this.#readState(),
+        storedState: () => this.#store.state(),
       });
       this.#isInEngine = true;
       return execution;
@@ -184,55 +168,21 @@ export class TrainingRun {
 
   #finish(seq: number, { outcome, state }: Execution): void {
     const at = this.#around.now().toISOString();
-    if (state !== null) {
-      this.#write(
-        { record: 'done', seq, outcome: withoutBytes(outcome), state: { weightsBytes: state.weights.length }, at },
-        Buffer.concat([state.weights, state.optimizer]),
-      );
-    } else {
-      this.#write(
-        { record: 'done', seq, outcome: withoutBytes(outcome), state: null, at },
-        outcome.kind === 'proto' ? outcome.bytes : undefined,
-      );
-    }
+    this.#store.writeDone({ seq, outcome: withoutBytes(outcome), at }, state, outcome.kind === 'proto' ? outcome.bytes : null);
     this.#waiters.notify(seq);
-    if (this.#journal.sizeBytes > COMPACT_ABOVE_BYTES + this.#sizeAfterCompaction) this.#compact();
   }
 
   /** Puts the stored state into the engine and gathers the gradients since then again. */
   async #bringIntoEngine(): Promise<void> {
     if (this.#isInEngine) return;
     const { modelId, baseModel } = this.model;
-    const state = this.#readState();
+    const state = this.#store.state();
     if (baseModel === null) throw new UserError(`model ${modelId} was not created: its creation failed`);
     await this.#around.backend.restore(modelId, baseModel, state);
-    for (const { payload } of this.#ledger.gradientRequests()) {
-      await this.#around.backend.forwardBackward(modelId, this.#journal.read(payload));
+    for (const request of this.#store.ledger.gradientRequests()) {
+      await this.#around.backend.forwardBackward(modelId, this.#store.body(request));
     }
     this.#isInEngine = true;
-  }
-
-  #readState(): { readonly weights: Uint8Array; readonly optimizer: Uint8Array } {
-    const stored = this.#ledger.state;
-    const weightsBytes = stored?.record.state?.weightsBytes;
-    if (stored === null || weightsBytes === undefined) {
-      throw new UserError(`model ${this.model.modelId} was not created: its creation failed`);
-    }
-    const bytes = this.#journal.read(stored.payload);
-    return { weights: bytes.slice(0, weightsBytes), optimizer: bytes.slice(weightsBytes) };
-  }
-
-  #compact(): void {
-    const records = this.#ledger.live().map(({ record, payload }) => ({ header: record, payload: this.#readPayload(payload) }));
-    const { path } = this.#journal;
-    const fresh: [RunRecord, PayloadRef][] = [];
-    this.#journal.rewrite(records, ({ header, payload }) => fresh.push([parseRunRecord(path, header), payload]));
-    this.#ledger.reset(fresh);
-    this.#sizeAfterCompaction = this.#journal.sizeBytes;
-  }
-
-  #readPayload(payload: PayloadRef): Uint8Array {
-    return payload.length === 0 ? new Uint8Array() : this.#journal.read(payload);
   }
 }
 

@@ -60,6 +60,10 @@ export class SamplingThread implements SamplingBackend {
     this.#thread.send(0, { op: 'forget', key });
   }
 
+  get ready(): Promise<unknown> {
+    return this.#thread.ready;
+  }
+
   stop(): Promise<void> {
     return this.#thread.stop();
   }

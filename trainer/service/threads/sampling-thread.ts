@@ -4,7 +4,7 @@ import { type DecodeResult, Decoder, type DenseWeights, LoraModel, loadWeights }
 import { UserError } from '../failures.ts';
 import { encodeSample } from '../results.ts';
 import type { SampleJob, SamplingCall } from './sampling-backend.ts';
-import { type BaseModelFile, type CallMessage, failedAnswer } from './thread-calls.ts';
+import { type BaseModelFile, type CallMessage, failedAnswer, readyAnswer } from './thread-calls.ts';
 
 /**
  * The sampling thread: one decoder for everything. Between two decoding steps the event loop takes new messages in,
@@ -34,6 +34,7 @@ port.on('message', ({ id, call }: CallMessage<SamplingCall>) => {
     if (call.op === 'sample') port.postMessage(failedAnswer(id, error));
   }
 });
+port.postMessage(readyAnswer);
 
 function handle(id: number, call: SamplingCall): void {
   switch (call.op) {

@@ -10,6 +10,10 @@ export type AnswerMessage =
 /** What a base model is called and where its weights lie. */
 export type BaseModelFile = { readonly name: string; readonly weightsPath: string };
 
+/** Under this id a thread says that it is ready. */
+const READY_ID = 0;
+export const readyAnswer: AnswerMessage = { id: READY_ID, ok: true, value: null };
+
 /**
  * Request-and-answer over a worker thread. A thread that dies takes the service with it (`onDeath`): the supervisor starts a new one,
  * which goes on from the journals; half a service would only hide the failure.
@@ -18,11 +22,23 @@ export class ThreadCalls<Call> {
   readonly #worker: Worker;
   readonly #pending = new Map<number, PromiseWithResolvers<unknown>>();
   #lastId = 0;
+  /** Resolves when the thread has read the base models; rejects when it cannot. */
+  readonly ready: Promise<unknown>;
 
   constructor(script: URL, models: readonly BaseModelFile[], onDeath: (reason: Error) => void) {
+    const ready = Promise.withResolvers<unknown>();
+    let isReady = false;
+    this.ready = ready.promise.then(() => {
+      isReady = true;
+    });
+    this.#pending.set(READY_ID, ready);
     this.#worker = new Worker(script, { workerData: models });
     this.#worker.on('message', (answer: AnswerMessage) => this.#settle(answer));
-    this.#worker.on('error', onDeath);
+    this.#worker.on('error', (reason) => {
+      const error = reason instanceof Error ? reason : new Error(String(reason));
+      if (isReady) onDeath(error);
+      else ready.reject(error);
+    });
   }
 
   /** Sends a call; the type of the answer is the caller's knowledge of the thread's script. */

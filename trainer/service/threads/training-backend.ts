@@ -59,6 +59,10 @@ export class TrainingThread implements TrainingBackend {
     return this.#thread.call({ op: 'drop', modelId });
   }
 
+  get ready(): Promise<unknown> {
+    return this.#thread.ready;
+  }
+
   stop(): Promise<void> {
     return this.#thread.stop();
   }

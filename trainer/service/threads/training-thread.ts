@@ -4,7 +4,7 @@ import { type AdamSettings, type DenseWeights, LoraModel, type LoraSettings, loa
 import { UserError } from '../failures.ts';
 import { decodeForwardBackward } from '../loss-batch.ts';
 import { encodeLossResult } from '../results.ts';
-import { type AnswerMessage, type BaseModelFile, type CallMessage, failedAnswer } from './thread-calls.ts';
+import { type AnswerMessage, type BaseModelFile, type CallMessage, failedAnswer, readyAnswer } from './thread-calls.ts';
 import type { ModelState, OptimStepResult, TrainingCall } from './training-backend.ts';
 
 /** The training thread: LoRA models in memory, one call at a time, in order of arrival. */
@@ -25,6 +25,7 @@ port.on('message', ({ id, call }: CallMessage<TrainingCall>) => {
   }
   port.postMessage(answer);
 });
+port.postMessage(readyAnswer);
 
 function run(call: TrainingCall): unknown {
   switch (call.op) {

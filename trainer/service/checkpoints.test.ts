@@ -1,0 +1,71 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Operation } from './run-journal.ts';
+import { done, gradient, RunsFixture, save, saveSampler, step, valueIn } from './testing/runs-fixture.ts';
+
+let fixture: RunsFixture;
+beforeEach(() => {
+  fixture = new RunsFixture();
+});
+afterEach(() => fixture.remove());
+
+describe('checkpoints', () => {
+  it('are not changed by later steps and start other models, with or without the optimizer state', async () => {
+    const run = fixture.begin();
+    run.submit(1, gradient, new Uint8Array([2]));
+    run.submit(2, step);
+    run.submit(3, save('a'));
+    run.submit(4, gradient, new Uint8Array([8]));
+    run.submit(5, step);
+    await done(run, 5);
+    expect(valueIn(run, 'a')).toBe(1);
+    const path = 'tinker://s:train:0/weights/a';
+    const model = { sessionId: 's', baseModel: null, lora: null, userMetadata: null };
+    const full = fixture.runs.begin({ ...model, modelSeqId: 1 }, { op: 'create_from', path, optimizer: true });
+    expect(await done(full, 0)).toMatchObject({ kind: 'json', value: { model_id: 's:train:1' } });
+    expect(fixture.backend.models.get('s:train:1')).toMatchObject({ value: 1, steps: 1 });
+    expect(full.model).toMatchObject({ baseModel: 'base', lora: run.model.lora });
+    const bare = fixture.runs.begin({ ...model, modelSeqId: 2 }, { op: 'create_from', path, optimizer: false });
+    await done(bare, 0);
+    expect(fixture.backend.models.get('s:train:2')).toMatchObject({ value: 1, steps: 0 });
+  });
+
+  it('are refused under a taken name unless told to overwrite; a sampler path never changes its weights', async () => {
+    const run = fixture.begin();
+    run.submit(1, save('a'));
+    run.submit(2, saveSampler('a'));
+    run.submit(3, save('a'));
+    run.submit(4, saveSampler('a'));
+    run.submit(5, gradient, new Uint8Array([2]));
+    run.submit(6, step);
+    run.submit(7, { ...save('a'), overwrite: true } as Operation);
+    run.submit(8, saveSampler('a'));
+    expect(await done(run, 3)).toMatchObject({ kind: 'failed', category: 'user' });
+    expect(await done(run, 4)).toMatchObject({ kind: 'json', value: { path: 'tinker://s:train:0/sampler_weights/a' } });
+    expect(await done(run, 7)).toMatchObject({ kind: 'json' });
+    expect(await done(run, 8)).toMatchObject({ kind: 'failed', category: 'user' });
+    expect(valueIn(run, 'a')).toBe(1);
+  });
+
+  it('fail a load of a path that is not there, and the model stays as it was', async () => {
+    const run = fixture.begin();
+    run.submit(1, { op: 'load_weights', path: 'tinker://s:train:9/weights/a', optimizer: false });
+    run.submit(2, save('a'));
+    expect(await done(run, 1)).toMatchObject({ kind: 'failed', error: expect.stringContaining('no such checkpoint') });
+    await done(run, 2);
+    expect(valueIn(run, 'a')).toBe(0);
+  });
+
+  it('go when they are removed or their time is over, also after a restart', async () => {
+    const run = fixture.begin();
+    run.submit(1, save('a'));
+    run.submit(2, save('b'));
+    await done(run, 2);
+    run.removeCheckpoint('weights', 'a');
+    run.setExpiry('weights', 'b', '2025-12-31T00:00:00Z');
+    fixture.restart();
+    expect(fixture.runs.get('s:train:0').checkpoints).toEqual([]);
+    expect(readdirSync(join(fixture.folder, 's.train.0', 'weights'))).toEqual([]);
+  });
+});

@@ -1,0 +1,77 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { StateError, UserError } from './failures.ts';
+import { Journal, type PayloadRef } from './journal.ts';
+import { parseRunRecord, type RunRecord, type RunRecordOf } from './run-journal.ts';
+import { REMEMBERED_RESULTS, RunLedger, type StoredRequest } from './run-ledger.ts';
+import type { ModelState } from './threads/training-backend.ts';
+
+/** A journal that has grown by this much since it was last rewritten is rewritten to what still matters. */
+const COMPACT_AFTER_BYTES = 24 * 1024 * 1024;
+
+/** One model's journal together with what it adds up to. */
+export class RunStore {
+  readonly ledger = new RunLedger();
+  readonly #journal: Journal;
+  #sizeAfterCompaction = 0;
+
+  constructor(folder: string) {
+    mkdirSync(folder, { recursive: true });
+    const path = join(folder, 'journal.log');
+    this.#journal = Journal.open(path, ({ header, payload }) => this.ledger.add(parseRunRecord(path, header), payload));
+  }
+
+  get model(): RunRecordOf<'model'> {
+    if (this.ledger.model === null) throw new StateError(`${this.#journal.path}: has no model record`);
+    return this.ledger.model;
+  }
+
+  /** `durable` also waits for the disk. */
+  write(record: RunRecord, payload?: Uint8Array, durable = false): void {
+    this.ledger.add(record, this.#journal.append(record, payload, durable));
+  }
+
+  /** Writes that a call has ended; the model's new state, if any, is in the same record. */
+  writeDone(done: Omit<RunRecordOf<'done'>, 'record' | 'state'>, state: ModelState | null, protoResult: Uint8Array | null): void {
+    if (state === null) {
+      this.write({ record: 'done', ...done, state: null }, protoResult ?? undefined);
+    } else {
+      const payload = Buffer.concat([state.weights, state.optimizer]);
+      this.write({ record: 'done', ...done, state: { weightsBytes: state.weights.length } }, payload);
+    }
+    if (this.#journal.sizeBytes > COMPACT_AFTER_BYTES + this.#sizeAfterCompaction) this.compact(REMEMBERED_RESULTS);
+  }
+
+  read(payload: PayloadRef): Uint8Array<ArrayBuffer> {
+    return payload.length === 0 ? new Uint8Array() : this.#journal.read(payload);
+  }
+
+  body(request: StoredRequest): Uint8Array {
+    return this.read(request.payload);
+  }
+
+  /** The newest stored state. Throws UserError when the model's creation failed. */
+  state(): ModelState {
+    const stored = this.ledger.state;
+    const weightsBytes = stored?.record.state?.weightsBytes;
+    if (stored === null || weightsBytes === undefined) {
+      throw new UserError(`model ${this.model.modelId} was not created: its creation failed`);
+    }
+    const bytes = this.read(stored.payload);
+    return { weights: bytes.slice(0, weightsBytes), optimizer: bytes.slice(weightsBytes) };
+  }
+
+  /** Rewrites the journal to what still matters, with the newest `remembered` results. */
+  compact(remembered: number): void {
+    const records = this.ledger.live(remembered).map(({ record, payload }) => ({ header: record, payload: this.read(payload) }));
+    const { path } = this.#journal;
+    const fresh: [RunRecord, PayloadRef][] = [];
+    this.#journal.rewrite(records, ({ header, payload }) => fresh.push([parseRunRecord(path, header), payload]));
+    this.ledger.reset(fresh);
+    this.#sizeAfterCompaction = this.#journal.sizeBytes;
+  }
+
+  close(): void {
+    this.#journal.close();
+  }
+}
