@@ -13,11 +13,18 @@ import { setUp } from './setup.mjs';
 
 const file = (...parts) => path.join(root, ...parts);
 
-/** What each mode needs, what it then runs, and whether that watches us (`leashed`) because it keeps processes running. */
+/**
+ * What each mode needs, what it then runs, with which variables,
+ * and whether that watches us (`leashed`) because it keeps processes running. */
 const MODES = {
   setup: { needs: 'everything', argv: () => null },
   demo: { needs: 'sandbox', leashed: true, argv: (args) => [file('client', 'cli.ts'), 'demo', ...args] },
-  test: { needs: 'sandbox', argv: (args) => [file('node_modules', 'vitest', 'vitest.mjs'), 'run', ...args] },
+  // vitest keeps a token in the user's data folder
+  test: {
+    needs: 'sandbox',
+    env: { XDG_DATA_HOME: file('.stillroom', 'cache', 'data') },
+    argv: (args) => [file('node_modules', 'vitest', 'vitest.mjs'), 'run', ...args],
+  },
   bench: { needs: 'sandbox', argv: (args) => [file('bench', 'bench.ts'), ...args] },
   quickstart: { needs: 'packages', argv: (args) => [file('examples', 'quickstart', 'generate.ts'), ...args] },
   cli: { needs: 'everything', leashed: true, argv: (args) => [file('client', 'cli.ts'), ...args] },
@@ -54,7 +61,7 @@ export async function main([modeName, ...args]) {
   await setUp(mode.needs, sandbox.mode);
   if (sandbox.mode === 'plain' && mode.needs === 'sandbox') say(`${PLAIN_WARNING}\n`);
   const argv = mode.argv(sandbox.rest);
-  return argv === null ? 0 : become(argv, { STILLROOM_SANDBOX: sandbox.mode }, mode.leashed === true);
+  return argv === null ? 0 : become(argv, { STILLROOM_SANDBOX: sandbox.mode, ...mode.env }, mode.leashed === true);
 }
 
 /** Runs `main` as a program: a message instead of a stack where a person can mend it. */
