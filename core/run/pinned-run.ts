@@ -26,6 +26,8 @@ export type RunPlan = {
   readonly episodeTimeoutMs: number;
   readonly gateK: number;
   readonly maxUsd: number | null;
+  /** Task queues of the roles that are not the run's own. */
+  readonly queues: { readonly rollouts: string; readonly training: string };
 };
 
 /** The record of what a run is: made by its first activity, kept in history. A file changed later cannot change a running run. */

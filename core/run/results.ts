@@ -1,5 +1,5 @@
-import type { SamplerPath, StatePath } from '../ids.ts';
 import type { Evidence } from '../gate/evidence.ts';
+import type { SamplerPath, StatePath } from '../ids.ts';
 import type { MeterTokens } from '../measures/meters.ts';
 import type { ModelRef } from './trial.ts';
 

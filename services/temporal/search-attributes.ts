@@ -1,17 +1,29 @@
 import type { Connection } from '@temporalio/client';
-import type { SearchAttributeKey, SearchAttributeType } from '@temporalio/common';
+import type { SearchAttributeType } from '@temporalio/common';
 import type { NativeConnection } from '@temporalio/worker';
 
 /** The protocol's number of each type (temporal.api.enums.v1.IndexedValueType). */
-const INDEXED_VALUE_TYPE: Record<SearchAttributeType, number> = { TEXT: 1, KEYWORD: 2, INT: 3, DOUBLE: 4, BOOL: 5, DATETIME: 6, KEYWORD_LIST: 7 };
+const INDEXED_VALUE_TYPE: Record<SearchAttributeType, number> = {
+  TEXT: 1,
+  KEYWORD: 2,
+  INT: 3,
+  DOUBLE: 4,
+  BOOL: 5,
+  DATETIME: 6,
+  KEYWORD_LIST: 7,
+};
 
-type Key = Pick<SearchAttributeKey<SearchAttributeType>, 'name' | 'type'>;
+type Key = { readonly name: string; readonly type: SearchAttributeType };
 
 /**
  * Makes sure that the namespace knows the attributes: a workflow that upserts an unknown one would retry its task for ever.
  * Fails with the command that an operator with more rights can run.
  */
-export async function registerSearchAttributes(connection: Connection | NativeConnection, namespace: string, keys: readonly Key[]): Promise<void> {
+export async function registerSearchAttributes(
+  connection: Connection | NativeConnection,
+  namespace: string,
+  keys: readonly Key[],
+): Promise<void> {
   const known = await connection.operatorService.listSearchAttributes({ namespace }).catch(() => ({ customAttributes: {} }));
   const missing = keys.filter(({ name }) => !(name in (known.customAttributes ?? {})));
   if (missing.length === 0) return;

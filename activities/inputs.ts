@@ -1,0 +1,153 @@
+import { join, relative } from 'node:path';
+import { ApplicationFailure } from '@temporalio/common';
+import type { RunConfig } from '../core/config/index.ts';
+import { estimateCost } from '../core/estimate/cost.ts';
+import type { BlobRef } from '../core/ids.ts';
+import { seedFromName } from '../core/random/seeded.ts';
+import { builtinAgent } from '../core/run/builtin-agents.ts';
+import type { PinnedAgent, PinnedRun, RunPlan } from '../core/run/pinned-run.ts';
+import type { Estimate } from '../core/run/results.ts';
+import type { StartInput } from '../core/run/start-input.ts';
+import type { PinnedTask } from '../core/run/trial.ts';
+import { drawTasks } from '../core/training/task-sampler.ts';
+import type { AppSettings } from '../services/settings/index.ts';
+import { claimRunId } from './claim-run.ts';
+import { sha256 } from './digest.ts';
+import { InputProblem, readConfig, readTaskIds } from './input-files.ts';
+import { below, type RunFolder } from './run-folder.ts';
+import type { RunRecord, RunRecords } from './run-records.ts';
+import { refuseOverlap, resolveTasks } from './splits.ts';
+
+export type ResolveOrder = { readonly runId: string; readonly executionId: string; readonly input: StartInput };
+
+export type InputDeps = {
+  readonly records: RunRecords;
+  readonly projectRoot: string;
+  readonly settings: Pick<AppSettings, 'runRoot' | 'taskQueues'>;
+  readonly folderOf: (runDir: string) => RunFolder;
+};
+export type InputActivities = ReturnType<typeof createInputActivities>;
+
+/** Run ids become folder names and parts of workflow ids. */
+const RUN_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
+
+export function createInputActivities({ records, projectRoot, settings, folderOf }: InputDeps) {
+  return {
+    /**
+     * Reads, checks and pins everything a run depends on; what it returns stays in history as the record.
+     * Fails for good with `BadRunInput` when anything is wrong, before a run folder is made.
+     */
+    async resolveRun({ runId, executionId, input }: ResolveOrder): Promise<PinnedRun> {
+      try {
+        if (!RUN_ID.test(runId))
+          throw new InputProblem('run id', `${JSON.stringify(runId)} must be letters, digits, dots, dashes and underscores, at most 100`);
+        const record = await resolve({ runId, executionId, input }, projectRoot, settings);
+        await claimRunId(folderOf(record.runDir), record);
+        const { config, jobTemplate, executionId: _, ...pinned } = record;
+        return { ...pinned, ref: await records.pin(record) };
+      } catch (error) {
+        if (error instanceof InputProblem) throw ApplicationFailure.nonRetryable(error.message, 'BadRunInput');
+        throw error;
+      }
+    },
+
+    /** Tokens, prices and USD by meter, before anything is spent. */
+    async estimateRun({ run }: { run: BlobRef }): Promise<Estimate> {
+      const { config, train, holdout } = await records.load(run);
+      return estimateCost(config, { nTrain: train.length, nHoldout: holdout.length });
+    },
+
+    /** The tasks of one step (from 1): a seeded permutation of the training split per epoch. */
+    async drawStepTasks({ run, step }: { run: BlobRef; step: number }): Promise<readonly PinnedTask[]> {
+      const { train, config, runId } = await records.load(run);
+      const byId = new Map(train.map((task) => [task.id, task]));
+      const ids = drawTasks({
+        taskIds: [...byId.keys()],
+        tasksPerBatch: config.train.tasks_per_batch,
+        step: step - 1,
+        seed: seedFromName(runId),
+      });
+      return ids.map((id) => byId.get(id) as PinnedTask);
+    },
+  };
+}
+
+async function resolve(
+  { runId, executionId, input }: ResolveOrder,
+  projectRoot: string,
+  settings: InputDeps['settings'],
+): Promise<RunRecord> {
+  if (input.from !== undefined) throw new InputProblem('from', 'starting from another run is not built yet: leave it out');
+  if (input.backend === 'e2b') throw new InputProblem('backend', 'e2b sandboxes are not built yet: use local');
+  const agent = agentNamed(input.agent);
+  const config = await readConfig(projectRoot, input.config);
+  const taskIds = await readTaskIds(projectRoot, input.taskIds, 'taskIds');
+  const holdoutTaskIds = await readTaskIds(projectRoot, input.holdoutTaskIds, 'holdoutTaskIds');
+  const { jobTemplate, train, holdout } = await resolveTasks(projectRoot, config.parsed, taskIds.ids, holdoutTaskIds.ids);
+  refuseOverlap(train, holdout);
+  const pin = ({ id, path, digest }: (typeof train)[number]): PinnedTask => ({ id, path, digest });
+  return {
+    runId,
+    executionId,
+    runDir: relative(projectRoot, below(projectRoot, input.runDir ?? join(settings.runRoot, runId), 'runDir')),
+    trialPrefix: sha256(runId).slice(0, 8),
+    agent,
+    backend: 'local',
+    promote: input.promote ?? false,
+    yes: input.yes ?? false,
+    plan: planOf(config.parsed, settings.taskQueues),
+    train: train.map(pin),
+    holdout: holdout.map(pin),
+    protocolHash: protocolOf(config.parsed, agent, holdout),
+    fileHashes: {
+      config: sha256(config.text),
+      taskIds: sha256(taskIds.text),
+      holdoutTaskIds: sha256(holdoutTaskIds.text),
+      jobTemplate: sha256(JSON.stringify(jobTemplate)),
+    },
+    config: config.parsed,
+    jobTemplate,
+  };
+}
+
+function agentNamed(name: string): PinnedAgent {
+  const found = builtinAgent(name);
+  if ('refused' in found) throw new InputProblem('agent', found.refused);
+  return { name: found.name, ref: 'builtin', hash: sha256(JSON.stringify(found)), importPath: found.importPath, kwargs: found.kwargs };
+}
+
+function planOf(config: RunConfig, { rollouts, training }: AppSettings['taskQueues']): RunPlan {
+  const { train, rollout } = config;
+  return {
+    studentModel: config.student.base_model,
+    teacherModel: config.teacher.model,
+    steps: train.steps,
+    tasksPerBatch: train.tasks_per_batch,
+    groupSize: train.group_size,
+    trialConcurrency: train.trial_concurrency,
+    samplerRefreshEvery: train.sampler_refresh_every,
+    saveStateEvery: train.save_state_every,
+    infraRetries: config.harbor.retries,
+    maxTurns: rollout.max_turns,
+    rolloutMaxTurns: train.rollout_max_turns ?? rollout.max_turns,
+    episodeTimeoutMs: rollout.episode_timeout_s * 1000,
+    gateK: config.gate.k,
+    maxUsd: config.budget.max_usd,
+    queues: { rollouts, training },
+  };
+}
+
+/** Two evaluations with the same hash may be compared: same tasks, budgets, sampling, agent and attempts. */
+function protocolOf(config: RunConfig, agent: PinnedAgent, holdout: readonly PinnedTask[]): string {
+  const { max_turns, episode_timeout_s, context_budget_tokens, compaction } = config.rollout;
+  return sha256(
+    JSON.stringify({
+      tasks: holdout.map(({ digest }) => digest).toSorted(),
+      rollout: { max_turns, episode_timeout_s, context_budget_tokens, compaction },
+      sampling: config.sampling,
+      agent: agent.hash,
+      attempts: config.gate.k,
+      reward: config.harbor.reward_key,
+    }),
+  );
+}

@@ -1,0 +1,139 @@
+import type { RunConfig } from '../core/config/index.ts';
+import { failed, passed } from '../core/run/check.ts';
+import type { Check } from '../core/run/results.ts';
+import type { ModelRef } from '../core/run/trial.ts';
+import { type ChatRenderer, proveTokens } from '../services/gateway/index.ts';
+import type { ModelAccess } from './model-access.ts';
+
+/** Sampled and scored again by the proof. */
+const PROOF_TOKENS = 16;
+/** How often the teacher scores the same sequence, and how far apart the answers may be. */
+const TEACHER_ROUNDS = 3;
+const TEACHER_SPREAD_NATS = 0.01;
+
+/** Texts that a tokenizer pair must read alike: code, spaces, Unicode, look-alikes of special tokens. */
+export const PROBE_TEXTS = [
+  'ls -la | grep foo > bar',
+  '  two  spaces\n\ttab',
+  'naïve 漢字 🙂',
+  '<|im_end|></s>[INST]',
+  '0123456789 -1.5e-3',
+];
+
+export type ModelPair = {
+  readonly student: { readonly model: ModelRef; readonly renderer: ChatRenderer };
+  readonly teacher: { readonly model: ModelRef; readonly renderer: ChatRenderer };
+};
+
+/** Student and teacher must read the same ids the same way, or a teacher's score says nothing about the student's token. */
+export async function checkVocabulary({ student, teacher }: ModelPair): Promise<Check> {
+  const name = 'vocabulary';
+  for (const text of PROBE_TEXTS) {
+    const [ids, others] = [await student.renderer.tokenize(text), await teacher.renderer.tokenize(text)];
+    if (ids.join() !== others.join())
+      return failed(name, `student and teacher tokenize ${JSON.stringify(text)} differently: use a teacher with the student's tokenizer`);
+  }
+  const size = Math.min(student.renderer.vocabulary.size, teacher.renderer.vocabulary.size);
+  for (let id = 0; id < size; id++) {
+    const [own, others] = [student.renderer.vocabulary.idToString(id), teacher.renderer.vocabulary.idToString(id)];
+    if (own !== others)
+      return failed(name, `id ${id} is ${JSON.stringify(own)} for the student and ${JSON.stringify(others)} for the teacher`, { id });
+  }
+  return passed(name, `${size} ids and ${PROBE_TEXTS.length} probe texts read alike`, { ids: size });
+}
+
+export async function checkTemplate({ student, teacher }: ModelPair): Promise<Check> {
+  const name = 'template and stop ids';
+  const [stops, others] = [student.renderer.stopTokens.join(), teacher.renderer.stopTokens.join()];
+  if (stops !== others)
+    return failed(name, `the student stops on ids ${stops}, the teacher on ${others}: the teacher would score an end it never writes`);
+  const [own, theirs] = [await student.renderer.fingerprint(), await teacher.renderer.fingerprint()];
+  if (own.template !== theirs.template)
+    return failed(name, 'student and teacher render conversations differently: set rollout.renderers so that both use one template');
+  return passed(name, `both end turns on ids ${stops}`);
+}
+
+/** One token from each model: the cheapest sign that it can be reached and sampled. */
+export async function checkPing(
+  who: 'student' | 'teacher',
+  { model, renderer }: ModelPair['student'],
+  models: ModelAccess,
+): Promise<Check> {
+  const prompt = await probePrompt(renderer);
+  const startedAtMs = Date.now();
+  const { tokens } = await models.withSampler(model, (sampler) =>
+    sampler.sample({ prompt, maxTokens: 1, temperature: 1, stopTokens: renderer.stopTokens }),
+  );
+  const ms = Date.now() - startedAtMs;
+  return tokens.length === 1
+    ? passed(`${who} answers`, `one token in ${ms} ms`, { ms })
+    : failed(`${who} answers`, `asked for one token, got ${tokens.length}`);
+}
+
+/** The service must hold a turn at least; where it takes less than the run's budget, episodes end at its limit. */
+export async function checkContext(model: ModelRef, config: RunConfig, models: ModelAccess): Promise<Check> {
+  const name = `context of ${model.model}`;
+  const [asked, turn] = [config.rollout.context_budget_tokens, config.sampling.max_tokens];
+  const limit = await models.contextLimitTokens(model.model);
+  if (limit === null) return passed(name, `the service does not say its limit; the run uses up to ${asked} tokens`, { asked });
+  if (limit <= turn)
+    return failed(name, `the service takes ${limit} tokens, not more than one turn (sampling.max_tokens = ${turn}): lower it`, {
+      limit,
+      turn,
+    });
+  const used = Math.min(limit, asked);
+  return passed(
+    name,
+    limit < asked
+      ? `episodes end at ${used} tokens: the service takes fewer than rollout.context_budget_tokens = ${asked}`
+      : `${used} of ${limit} tokens are used`,
+    { asked, limit },
+  );
+}
+
+/** Tokens in, tokens out: ids that the sampler issued, scored again as they would be recorded, must get the same log-probabilities. */
+export async function checkTokenProof({ model, renderer }: ModelPair['student'], models: ModelAccess): Promise<Check> {
+  const name = 'tokens in, tokens out';
+  const prompt = await probePrompt(renderer);
+  const issued = await models.withSampler(model, (sampler) =>
+    sampler.sample({ prompt, maxTokens: PROOF_TOKENS, temperature: 1, stopTokens: [] }),
+  );
+  const whole = new Int32Array([...prompt, ...issued.tokens]);
+  const { logprobs } = await models.withSampler(model, (sampler) => sampler.promptLogprobs(whole, {}));
+  const { ok, reason, meanAbsDiffNats, maxAbsDiffNats } = proveTokens({
+    sampled: issued.tokens,
+    issued: issued.logprobs,
+    recomputed: logprobs.subarray(prompt.length),
+  });
+  const numbers = { tokens: issued.tokens.length, meanAbsDiffNats, maxAbsDiffNats };
+  return ok
+    ? passed(name, `mean difference ${meanAbsDiffNats.toExponential(1)} nats over ${issued.tokens.length} tokens`, numbers)
+    : failed(name, `${reason}`, numbers);
+}
+
+/** A teacher that does not agree with itself would train noise. */
+export async function checkTeacherAgrees({ model, renderer }: ModelPair['teacher'], models: ModelAccess): Promise<Check> {
+  const name = 'teacher agrees with itself';
+  const prompt = await probePrompt(renderer);
+  const rounds: Float64Array[] = [];
+  for (let round = 0; round < TEACHER_ROUNDS; round++)
+    rounds.push((await models.withSampler(model, (sampler) => sampler.promptLogprobs(prompt, {}))).logprobs);
+  let spread = 0;
+  for (let i = 1; i < prompt.length; i++) {
+    const scores = rounds.map((row) => row[i] ?? Number.NaN);
+    if (!scores.every(Number.isFinite)) return failed(name, `no score for token ${i} of a plain prompt`, { token: i });
+    spread = Math.max(spread, Math.max(...scores) - Math.min(...scores));
+  }
+  const numbers = { rounds: TEACHER_ROUNDS, spreadNats: spread };
+  return spread <= TEACHER_SPREAD_NATS
+    ? passed(name, `${TEACHER_ROUNDS} scores of one sequence within ${spread.toExponential(1)} nats`, numbers)
+    : failed(
+        name,
+        `${TEACHER_ROUNDS} scores of one sequence differ by ${spread.toFixed(3)} nats, more than ${TEACHER_SPREAD_NATS}`,
+        numbers,
+      );
+}
+
+async function probePrompt(renderer: ChatRenderer): Promise<Int32Array> {
+  return renderer.render([{ role: 'user', content: 'files a b\ntask list the files' }], { tools: [], addGenerationPrompt: true });
+}

@@ -1,0 +1,63 @@
+import { ApplicationFailure } from '@temporalio/common';
+import type { BlobRef } from '../core/ids.ts';
+import { HandoffRefused, handoffToml, modelsAgent } from '../core/promotion/handoff.ts';
+import { modelCard } from '../core/promotion/model-card.ts';
+import type { AdapterRecord, GateVerdict, SavedWeights, Spend } from '../core/run/results.ts';
+import type { AdapterStore } from '../services/stores/adapter-store.ts';
+import { writeModelsAgent } from '../services/stores/agent-settings.ts';
+import type { RunFolder } from './run-folder.ts';
+import type { RunRecords } from './run-records.ts';
+
+export type AdapterOrder = {
+  readonly run: BlobRef;
+  readonly verdict: GateVerdict;
+  readonly weights: SavedWeights;
+  readonly steps: number;
+  readonly spend: Spend;
+};
+
+export type PromotionDeps = {
+  readonly records: RunRecords;
+  readonly adapters: AdapterStore;
+  readonly folderOf: (runDir: string) => RunFolder;
+  readonly settingsPath: string;
+  /** Where an agent reaches promoted weights. */
+  readonly servingEndpoint: string;
+};
+export type PromotionActivities = ReturnType<typeof createPromotionActivities>;
+
+/** The environment variable an OpenAI-style agent reads its key from. */
+const KEY_VARIABLE = 'OPENAI_API_KEY';
+
+export function createPromotionActivities({ records, adapters, folderOf, settingsPath, servingEndpoint }: PromotionDeps) {
+  return {
+    /** Keeps accepted weights as the next version of the agent's adapter: model card, handoff, and the record of the gate. */
+    async writeAdapter({ run, verdict, weights, steps, spend }: AdapterOrder): Promise<AdapterRecord> {
+      const record = await records.load(run);
+      const handoff = handoffFor(record.config.student.base_model, weights.samplerPath, servingEndpoint);
+      const name = record.agent.name;
+      const { version, path } = await adapters.save(name, `${record.runId} ${record.executionId}`, (version) => ({
+        'card.md': modelCard({ ...record, name, version, verdict, weights, steps, spend }),
+        'handoff.toml': handoff,
+        'adapter.json': `${JSON.stringify({ runId: record.runId, baseModel: record.config.student.base_model, weights, verdict, spend }, null, 2)}\n`,
+      }));
+      await folderOf(record.runDir).write('handoff.toml', handoff);
+      return { name, version, path, handoffPath: `${path}/handoff.toml`, handoffToml: handoff };
+    },
+
+    /** Points the agent at the adapter, in the project's settings. */
+    async promoteAdapter({ adapter }: { run: BlobRef; adapter: AdapterRecord }): Promise<{ keyVariable: string }> {
+      await writeModelsAgent(settingsPath, adapter.handoffToml);
+      return { keyVariable: KEY_VARIABLE };
+    },
+  };
+}
+
+function handoffFor(baseModel: string, samplerPath: string, endpoint: string): string {
+  try {
+    return handoffToml(modelsAgent({ samplerPath, baseModel, endpoint }));
+  } catch (error) {
+    if (error instanceof HandoffRefused) throw ApplicationFailure.nonRetryable(error.message, 'HandoffRefused');
+    throw error;
+  }
+}

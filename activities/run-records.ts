@@ -1,0 +1,36 @@
+import type { RunConfig } from '../core/config/index.ts';
+import type { BlobRef } from '../core/ids.ts';
+import type { PinnedRun } from '../core/run/pinned-run.ts';
+import type { BlobStore } from '../services/blobs/blob-store.ts';
+import type { JobTemplate } from '../services/harbor/index.ts';
+
+/** Everything a run was pinned to, as its activities read it: the history's record, the whole config and the job template. */
+export type RunRecord = Omit<PinnedRun, 'ref'> & {
+  readonly config: RunConfig;
+  readonly jobTemplate: JobTemplate;
+  /** Execution that pinned it; a second run of the same name is another execution. */
+  readonly executionId: string;
+};
+
+/** Reads pinned runs from the blob store; a record never changes, so each worker reads it once. */
+export class RunRecords {
+  private readonly blobs: BlobStore;
+  private readonly known = new Map<BlobRef, Promise<RunRecord>>();
+
+  constructor(blobs: BlobStore) {
+    this.blobs = blobs;
+  }
+
+  async pin(record: RunRecord): Promise<BlobRef> {
+    return this.blobs.put(new TextEncoder().encode(JSON.stringify(record)));
+  }
+
+  load(ref: BlobRef): Promise<RunRecord> {
+    const known = this.known.get(ref);
+    if (known) return known;
+    const loading = this.blobs.get(ref).then((bytes) => JSON.parse(new TextDecoder().decode(bytes)) as RunRecord);
+    this.known.set(ref, loading);
+    loading.catch(() => this.known.delete(ref));
+    return loading;
+  }
+}

@@ -1,0 +1,139 @@
+import { activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
+import type { BlobRef, SamplerPath, StatePath } from '../core/ids.ts';
+import type { TrainingRef, TrainResult } from '../core/run/results.ts';
+import { computeAdvantages } from '../core/tokens/advantages.ts';
+import { decodeScoredEpisode } from '../core/tokens/scored-codec.ts';
+import { toWire } from '../core/tokens/wire.ts';
+import type { BlobStore } from '../services/blobs/blob-store.ts';
+import type { TrainingClient } from '../services/tinker/index.ts';
+import type { ModelAccess } from './model-access.ts';
+import type { RunRecords } from './run-records.ts';
+
+export type BatchOrder = {
+  readonly run: BlobRef;
+  readonly step: number;
+  /** The weights the batch was sampled from. */
+  readonly sampler: string;
+  readonly training: TrainingRef;
+  /** Scored episodes, in the order of their slots. */
+  readonly episodes: readonly BlobRef[];
+};
+export type SaveOrder = { readonly run: BlobRef; readonly training: TrainingRef; readonly name: string };
+
+export type TrainingDeps = {
+  readonly records: RunRecords;
+  readonly blobs: BlobStore;
+  readonly models: ModelAccess;
+  /** For negative controls only: changes the batch's advantages before they are trained on. */
+  readonly alterAdvantages?: (advantages: readonly Float64Array[]) => readonly Float64Array[];
+};
+export type TrainingActivities = ReturnType<typeof createTrainingActivities>;
+
+/** Adam's fixed settings: those of the protocol's own defaults. */
+const ADAM = { beta1: 0.9, beta2: 0.95, eps: 1e-12, weightDecay: 0, gradClipNorm: 0 } as const;
+
+const BEAT_MS = 5_000;
+
+export function createTrainingActivities({ records, blobs, models, alterAdvantages = (advantages) => advantages }: TrainingDeps) {
+  const clientOf = async (training: TrainingRef): Promise<TrainingClient> => {
+    const client = await models.client();
+    return client.training(training.modelId, { nextSeqId: training.nextSeqId, sessionId: training.sessionId });
+  };
+
+  return {
+    /** Makes the student: a fresh LoRA on its base model. */
+    async openTraining({ run }: { run: BlobRef }): Promise<TrainingRef> {
+      const { config, runId } = await records.load(run);
+      return beating(async () => {
+        const client = await models.client();
+        const { modelId } = await client.createModel({
+          baseModel: config.student.base_model,
+          rank: config.student.lora_rank,
+          userMetadata: { stillroom_run: runId },
+        });
+        return { sessionId: client.sessionId, modelId, nextSeqId: 1 };
+      });
+    },
+
+    /**
+     * One optimizer update from a scored batch. Its calls carry the sequence numbers handed in, so that a second attempt
+     * gets the answers of the first instead of a second update. A batch whose advantages are all zero changes nothing.
+     */
+    async trainBatch(order: BatchOrder): Promise<TrainResult> {
+      const startedAtMs = Date.now();
+      const { config } = await records.load(order.run);
+      const episodes = await Promise.all(order.episodes.map(async (ref) => decodeScoredEpisode(await blobs.get(ref))));
+      const computed = computeAdvantages(
+        episodes.flatMap(({ datums }) => datums),
+        episodes.flatMap(({ rows }) => rows),
+        { advantageClip: config.train.advantage_clip, centerAdvantages: config.train.center_advantages },
+      );
+      const { kept, stats, reverseKlNatsPerToken } = computed;
+      const advantages = alterAdvantages(computed.advantages);
+      const counts = {
+        datums: kept.length,
+        lossTokens: stats.lossTokens,
+        contextTokens: stats.contextTokens,
+        clippedTokens: stats.clippedTokens,
+        mismatchDrops: stats.mismatchDrops,
+        reverseKlNatsPerToken,
+      };
+      const figures = { advantageMean: stats.advantageMean, advantageStd: stats.advantageStd };
+      if (stats.nonZeroTokens === 0) {
+        const { nextSeqId } = order.training;
+        return { ...counts, ...figures, nextSeqId, updates: 0, loss: null, gradNorm: null, meters: {}, wallMs: Date.now() - startedAtMs };
+      }
+      return beating(async () => {
+        const training = await clientOf(order.training);
+        const signal = cancellationSignal();
+        const wire = toWire('importance_sampling', kept, advantages);
+        const { metrics } = await training.forwardBackward(wire, 'importance_sampling', { signal });
+        const optimizer = await training.optimStep({ learningRate: config.train.learning_rate, ...ADAM }, { signal });
+        return {
+          ...counts,
+          ...figures,
+          nextSeqId: training.nextSeqId,
+          updates: 1,
+          loss: metrics['loss:sum'] ?? null,
+          gradNorm: gradNormIn(optimizer.metrics),
+          meters: { student_train: stats.lossTokens + stats.contextTokens },
+          wallMs: Date.now() - startedAtMs,
+        };
+      });
+    },
+
+    /** Publishes the weights as they are now, under `name`, for sampling. */
+    async saveSampler(order: SaveOrder): Promise<{ path: SamplerPath; nextSeqId: number }> {
+      return beating(async () => {
+        const training = await clientOf(order.training);
+        const path = await training.saveForSampler(order.name, { signal: cancellationSignal() });
+        return { path, nextSeqId: training.nextSeqId };
+      });
+    },
+
+    /** Saves weights and optimizer state, so that training can go on from here. */
+    async saveState(order: SaveOrder): Promise<{ path: StatePath; nextSeqId: number }> {
+      return beating(async () => {
+        const training = await clientOf(order.training);
+        const path = await training.saveState(order.name, { signal: cancellationSignal() });
+        return { path, nextSeqId: training.nextSeqId };
+      });
+    },
+  };
+}
+
+/** Keeps telling the server that this attempt lives while `work` waits on the service. */
+async function beating<T>(work: () => Promise<T>): Promise<T> {
+  const beat = setInterval(() => heartbeat({ attempt: activityInfo().attempt }), BEAT_MS);
+  try {
+    return await work();
+  } finally {
+    clearInterval(beat);
+  }
+}
+
+/** Services name it differently; absent is unknown, not zero. */
+function gradNormIn(metrics: Readonly<Record<string, number>>): number | null {
+  const key = Object.keys(metrics).find((name) => /grad_norm/.test(name));
+  return key === undefined ? null : (metrics[key] ?? null);
+}

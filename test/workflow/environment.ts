@@ -1,0 +1,36 @@
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { TestWorkflowEnvironment } from '@temporalio/testing';
+import { bundleWorkflowCode, DefaultLogger, Runtime, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import { registerSearchAttributes } from '../../services/temporal/search-attributes.ts';
+import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts';
+import type { AllActivities } from './fake-activities.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const logger = new DefaultLogger('ERROR');
+Runtime.install({ logger });
+
+let bundle: Promise<WorkflowBundleWithSourceMap> | undefined;
+export const workflowBundle = () => (bundle ??= bundleWorkflowCode({ workflowsPath: join(root, 'workflows/index.ts'), logger }));
+
+/** A server whose clock jumps over every wait, from the private Python environment. */
+export async function timeSkippingServer(): Promise<TestWorkflowEnvironment> {
+  const python = process.env.STILLROOM_PYTHON ?? join(root, '.stillroom/python/bin/python');
+  const path = join(dirname(python), 'temporal-test-server');
+  const env = await TestWorkflowEnvironment.createTimeSkipping({ server: { executable: { type: 'existing-path', path } } });
+  await registerSearchAttributes(env.connection, 'default', Object.values(SEARCH_ATTRIBUTES));
+  return env;
+}
+
+/** Runs `test` while workers poll the run's three queues with `activities`. */
+export async function withWorkers<T>(
+  env: TestWorkflowEnvironment,
+  activities: AllActivities,
+  test: (taskQueue: string) => Promise<T>,
+): Promise<T> {
+  const taskQueue = 'stillroom';
+  const queue = async (name: string) =>
+    Worker.create({ connection: env.nativeConnection, taskQueue: name, workflowBundle: await workflowBundle(), activities });
+  const [control, rollouts, training] = await Promise.all([queue(taskQueue), queue('rollouts'), queue('training')]);
+  return control.runUntil(rollouts.runUntil(training.runUntil(() => test(taskQueue))));
+}

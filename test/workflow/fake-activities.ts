@@ -1,0 +1,233 @@
+import type { EvaluationActivities } from '../../activities/evaluation.ts';
+import type { InputActivities } from '../../activities/inputs.ts';
+import type { MetricsActivities } from '../../activities/metrics.ts';
+import type { MirrorActivities } from '../../activities/mirror.ts';
+import type { PreflightActivities, SandboxActivities } from '../../activities/preflight.ts';
+import type { PromotionActivities } from '../../activities/promotion.ts';
+import type { RolloutActivities } from '../../activities/rollouts.ts';
+import type { TeacherActivities } from '../../activities/teacher.ts';
+import type { TrainingActivities } from '../../activities/training.ts';
+import type { Evidence } from '../../core/gate/evidence.ts';
+import type { BlobRef, SamplerPath, StatePath } from '../../core/ids.ts';
+import type { PinnedRun, RunPlan } from '../../core/run/pinned-run.ts';
+import type { EvalResult, GateVerdict, StepResult } from '../../core/run/results.ts';
+import type { TrialSpec, TrialSummary } from '../../core/run/trial.ts';
+
+export type AllActivities = InputActivities &
+  MetricsActivities &
+  EvaluationActivities &
+  PromotionActivities &
+  MirrorActivities &
+  PreflightActivities &
+  SandboxActivities &
+  RolloutActivities &
+  TeacherActivities &
+  TrainingActivities;
+
+export const blob = (name: string) => `sha256:${name}` as BlobRef;
+export const evidence = (mean: number): Evidence => ({
+  n: 2,
+  mean,
+  pValue: 0.01,
+  interval: { low: mean - 0.1, high: mean + 0.1 },
+  confidence: 0.95,
+  method: 'exact',
+});
+
+export function plan(over: Partial<RunPlan> = {}): RunPlan {
+  return {
+    studentModel: 'student',
+    teacherModel: 'teacher',
+    steps: 2,
+    tasksPerBatch: 2,
+    groupSize: 2,
+    trialConcurrency: 2,
+    samplerRefreshEvery: 1,
+    saveStateEvery: 1,
+    infraRetries: 1,
+    maxTurns: 5,
+    rolloutMaxTurns: 5,
+    episodeTimeoutMs: 1000,
+    gateK: 1,
+    maxUsd: null,
+    queues: { rollouts: 'rollouts', training: 'training' },
+    ...over,
+  };
+}
+
+export function pinned(over: Partial<PinnedRun> = {}, planOver: Partial<RunPlan> = {}): PinnedRun {
+  const task = (id: string) => ({ id, path: `tasks/${id}`, digest: `sha256:${id}` });
+  return {
+    runId: 'run',
+    runDir: '.stillroom/runs/run',
+    trialPrefix: '0123abcd',
+    agent: { name: 'turn', ref: 'builtin', hash: 'h', importPath: 'x:Y', kwargs: {} },
+    backend: 'local',
+    promote: false,
+    yes: true,
+    plan: plan(planOver),
+    train: ['a', 'b', 'c'].map(task),
+    holdout: ['x', 'y'].map(task),
+    protocolHash: 'p',
+    fileHashes: {},
+    ref: blob('run'),
+    ...over,
+  };
+}
+
+export function trialOf(spec: TrialSpec, over: Partial<TrialSummary> = {}): TrialSummary {
+  return {
+    trialId: spec.trialId,
+    taskId: spec.task.id,
+    spans: blob(spec.trialId),
+    reward: 1,
+    executed: true,
+    passed: true,
+    exceptionType: null,
+    exceptionMessage: null,
+    stopReason: 'done',
+    calls: 1,
+    sampledTokens: 3,
+    negLogprobNats: 1,
+    scoredTokens: 3,
+    maskedTokens: 0,
+    overflow: false,
+    lengthStops: 0,
+    fragments: 1,
+    meters: { student_sample: 3 },
+    wallMs: 5,
+    ...over,
+  };
+}
+
+/** A world in which everything works: two held-out tasks, the teacher solves all, the student one before and all after. */
+export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities {
+  return {
+    resolveRun: async () => pinned(),
+    estimateRun: async () => ({ lines: [], pricedUsd: 1, unpricedMeters: [], fullyPriced: true, trainEpisodes: 8, evalEpisodes: 6 }),
+    drawStepTasks: async () => pinned().train.slice(0, 2),
+    tallySpend: async ({ meters }) => ({ usd: Object.values(meters).reduce((sum, tokens) => sum + tokens, 0) / 100, blindTo: [] }),
+    checkModels: async () => [{ name: 'renderers', ok: true, detail: 'fine', numbers: {} }],
+    checkSandbox: async () => [{ name: 'dry-run trial', ok: true, detail: 'fine', numbers: {} }],
+    runTrial: async (spec) => trialOf(spec),
+    scoreEpisode: async ({ trialId, spans }) => ({
+      trialId,
+      scored: spans,
+      datums: 1,
+      fragments: 0,
+      lossTokens: 3,
+      overflowDropped: false,
+      overlongDropped: false,
+      meters: { teacher_prefill: 9 },
+    }),
+    openTraining: async () => ({ sessionId: 's', modelId: 's:train:0', nextSeqId: 1 }),
+    trainBatch: async ({ training, episodes }) => ({
+      nextSeqId: training.nextSeqId + 2,
+      updates: 1,
+      datums: episodes.length,
+      lossTokens: 3 * episodes.length,
+      contextTokens: 0,
+      loss: 1,
+      gradNorm: 1,
+      reverseKlNatsPerToken: 0.5,
+      advantageMean: -0.5,
+      advantageStd: 0.1,
+      clippedTokens: 0,
+      mismatchDrops: 0,
+      meters: { student_train: 3 * episodes.length },
+      wallMs: 5,
+    }),
+    saveSampler: async ({ training, name }) => ({
+      path: `tinker://s/sampler_weights/${name}` as SamplerPath,
+      nextSeqId: training.nextSeqId + 1,
+    }),
+    saveState: async ({ training, name }) => ({ path: `tinker://s/weights/${name}` as StatePath, nextSeqId: training.nextSeqId + 1 }),
+    closeStep: async ({ step, sampler, trials, train, guard }) => stepResult(step, sampler, trials.length, train.nextSeqId, guard),
+    closeEvaluation: async ({ label, model, trials }): Promise<EvalResult> => {
+      const passed = label === 'student-before' ? 1 : trials.length;
+      return {
+        label,
+        model,
+        trials: trials.length,
+        executed: trials.length,
+        passed,
+        infraFailed: 0,
+        solveRate: passed / trials.length,
+        perTask: [],
+        meters: { student_sample: 1 },
+        usd: 0.01,
+        wallMs: 5,
+      };
+    },
+    compareTeacher: async () => evidence(0.5),
+    decideGate: async ({ teacher, before, after }): Promise<GateVerdict> => ({
+      accepted: true,
+      reasons: [],
+      threshold: 0.7,
+      teacher: teacher.solveRate ?? 0,
+      before: before.solveRate ?? 0,
+      after: after.solveRate ?? 0,
+      improvement: evidence(0.5),
+      overThreshold: evidence(0.3),
+      protocolHash: 'p',
+      earlierGates: 0,
+    }),
+    writeAdapter: async () => ({
+      name: 'turn',
+      version: 1,
+      path: 'adapters/turn/v1',
+      handoffPath: 'adapters/turn/v1/handoff.toml',
+      handoffToml: '',
+    }),
+    promoteAdapter: async () => ({ keyVariable: 'OPENAI_API_KEY' }),
+    mirrorRun: async () => undefined,
+    ...over,
+  };
+}
+
+export function stepResult(
+  step: number,
+  sampler: string,
+  trials: number,
+  nextSeqId: number,
+  guard: StepResult['guard'],
+  over: Partial<StepResult> = {},
+): StepResult {
+  return {
+    row: {
+      step,
+      sampler,
+      trials,
+      executedTrials: trials,
+      passedTrials: trials,
+      infraFailedTrials: 0,
+      solveRate: 1,
+      reverseKlNatsPerToken: 0.5,
+      entropyNatsPerToken: 1,
+      sampledTokensPerEpisode: 3,
+      datums: trials,
+      fragments: 0,
+      lossTokens: 3 * trials,
+      updates: 1,
+      loss: 1,
+      gradNorm: 1,
+      advantageMean: -0.5,
+      advantageStd: 0.1,
+      clippedTokens: 0,
+      maskedTokens: 0,
+      overflowTrials: 0,
+      entropyRatio: 1,
+      lengthRatio: 1,
+      warnings: [],
+      meters: { student_sample: 3 * trials },
+      usd: 0.03 * trials,
+      wallMs: 5,
+      trainMs: 5,
+    },
+    nextSeqId,
+    guard,
+    kill: null,
+    empty: false,
+    ...over,
+  };
+}

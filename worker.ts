@@ -1,0 +1,178 @@
+import { existsSync, mkdirSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { loadClientConnectConfig } from '@temporalio/envconfig';
+import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { createEvaluationActivities } from './activities/evaluation.ts';
+import { createInputActivities } from './activities/inputs.ts';
+import { createMetricsActivities } from './activities/metrics.ts';
+import { createMirrorActivities } from './activities/mirror.ts';
+import { ModelAccess } from './activities/model-access.ts';
+import { createPreflightActivities, createSandboxActivities } from './activities/preflight.ts';
+import { createPromotionActivities } from './activities/promotion.ts';
+import { createRolloutActivities } from './activities/rollouts.ts';
+import { RunFolder } from './activities/run-folder.ts';
+import { RunRecords } from './activities/run-records.ts';
+import { createTeacherActivities } from './activities/teacher.ts';
+import { createTrainingActivities, type TrainingDeps } from './activities/training.ts';
+import { HOSTED_SERVING_ENDPOINT } from './core/promotion/handoff.ts';
+import { FileBlobStore } from './services/blobs/file-blob-store.ts';
+import { startGateway } from './services/gateway/index.ts';
+import { HarborRunner, harborPython, makeScratchDir, scratchRoot } from './services/harbor/index.ts';
+import { endWithParent } from './services/processes/index.ts';
+import { type AppSettings, PROJECT_ROOT, readAppSettings } from './services/settings/index.ts';
+import { AdapterStore } from './services/stores/adapter-store.ts';
+import { GateBook } from './services/stores/gate-book.ts';
+import { registerSearchAttributes } from './services/temporal/search-attributes.ts';
+import { workflowBundle } from './services/temporal/workflow-bundle.ts';
+import { TinkerClient } from './services/tinker/index.ts';
+import { SEARCH_ATTRIBUTES } from './workflows/search-attributes.ts';
+
+/** What a worker process can do; each role has its own task queue. */
+export const ROLES = ['control', 'rollouts', 'training'] as const;
+export type Role = (typeof ROLES)[number];
+
+export type WorkerOptions = {
+  readonly roles: readonly Role[];
+  readonly settings: AppSettings;
+  /** Folder for what this project keeps: adapters, settings, caches, trial folders. */
+  readonly stateDir: string;
+  /** For negative controls only, see `TrainingDeps`. */
+  readonly alterAdvantages?: TrainingDeps['alterAdvantages'];
+};
+
+/** Connects, builds the services that the roles need, and polls until `shutdown` is called. */
+export async function startWorker({ roles, settings, stateDir, alterAdvantages }: WorkerOptions) {
+  const { connectionOptions, namespace = 'default' } = loadClientConnectConfig();
+  const connection = await NativeConnection.connect(connectionOptions);
+  await using cleanup = new AsyncDisposableStack();
+  cleanup.defer(() => connection.close());
+  if (roles.includes('control')) await registerSearchAttributes(connection, namespace, Object.values(SEARCH_ATTRIBUTES));
+
+  const blobs = new FileBlobStore(settings.blobStore);
+  const records = new RunRecords(blobs);
+  const folderOf = (runDir: string) => new RunFolder(PROJECT_ROOT, runDir);
+  const models = cleanup.use(new ModelAccess(() => TinkerClient.connect({ tags: ['stillroom'] })));
+  const common = { connection, namespace };
+  const workers: Worker[] = [];
+
+  if (roles.includes('control')) {
+    const gates = new GateBook(join(stateDir, 'gates.jsonl'));
+    workers.push(
+      await Worker.create({
+        ...common,
+        taskQueue: settings.taskQueues.control,
+        workflowBundle: await workflowBundle(PROJECT_ROOT, join(stateDir, 'cache')),
+        maxCachedWorkflows: settings.workers.maxCachedWorkflows,
+        stickyQueueScheduleToStartTimeout: '3s',
+        maxConcurrentActivityTaskExecutions: settings.workers.controlSlots,
+        activities: {
+          ...createInputActivities({ records, projectRoot: PROJECT_ROOT, settings, folderOf }),
+          ...createMetricsActivities({ records, folderOf }),
+          ...createEvaluationActivities({ records, folderOf, countGate: (protocolHash, runId) => gates.note(protocolHash, runId) }),
+          ...createMirrorActivities({ records, folderOf }),
+          ...createPreflightActivities({ records, models }),
+          ...createTeacherActivities({ records, blobs, models }),
+          ...createPromotionActivities({
+            records,
+            folderOf,
+            adapters: new AdapterStore(join(stateDir, 'adapters')),
+            settingsPath: join(stateDir, 'settings.toml'),
+            servingEndpoint: HOSTED_SERVING_ENDPOINT,
+          }),
+        },
+      }),
+    );
+  }
+
+  if (roles.includes('rollouts')) {
+    const trialsDir = await makeScratchDir(await scratchRoot());
+    cleanup.defer(() => rm(trialsDir, { recursive: true, force: true }));
+    const gateway = cleanup.use(await startGateway(settings.gateway));
+    const harbor = resident(stateDir);
+    cleanup.defer(async () => (await harbor.started())?.close());
+    const deps = { records, blobs, models, gateway, harbor: harbor.get, trialsDir, projectRoot: PROJECT_ROOT };
+    workers.push(
+      await Worker.create({
+        ...common,
+        taskQueue: settings.taskQueues.rollouts,
+        maxConcurrentActivityTaskExecutions: settings.workers.rolloutSlots,
+        maxHeartbeatThrottleInterval: '2s',
+        shutdownGraceTime: '2s',
+        activities: { ...createRolloutActivities(deps), ...createSandboxActivities(deps) },
+      }),
+    );
+  }
+
+  if (roles.includes('training'))
+    workers.push(
+      await Worker.create({
+        ...common,
+        taskQueue: settings.taskQueues.training,
+        maxConcurrentActivityTaskExecutions: settings.workers.trainingSlots,
+        shutdownGraceTime: '2s',
+        activities: createTrainingActivities({ records, blobs, models, ...(alterAdvantages ? { alterAdvantages } : {}) }),
+      }),
+    );
+
+  const owned = cleanup.move();
+  const ended = Promise.all(workers.map((worker) => worker.run())).finally(() => owned.disposeAsync());
+  return {
+    ended,
+    shutdown: () => {
+      for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
+    },
+  };
+}
+
+/** One harbor process for all trials of this worker, started with the first. */
+function resident(stateDir: string) {
+  let starting: Promise<HarborRunner> | null = null;
+  const start = async () =>
+    HarborRunner.start({
+      python: await harborPython(PROJECT_ROOT),
+      pluginDir: join(PROJECT_ROOT, 'harbor_plugin'),
+      home: join(stateDir, 'harbor-home'),
+    });
+  return {
+    get: () => {
+      starting ??= start().catch((error) => {
+        starting = null;
+        throw error;
+      });
+      return starting;
+    },
+    started: async () => starting?.catch(() => null) ?? null,
+  };
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({ options: { roles: { type: 'string' }, state: { type: 'string' } } });
+  const roles = rolesIn(values.roles ?? ROLES.join(','));
+  const stateDir = values.state ?? join(PROJECT_ROOT, '.stillroom');
+  if (!existsSync(stateDir)) mkdirSync(stateDir, { recursive: true });
+  Runtime.install({ logger: new DefaultLogger('WARN'), shutdownSignals: [] });
+  const worker = await startWorker({ roles, settings: readAppSettings(), stateDir });
+  endWithParent(worker.shutdown);
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, worker.shutdown);
+  console.log(JSON.stringify({ ready: true, roles, pid: process.pid }));
+  await worker.ended;
+}
+
+function rolesIn(text: string): Role[] {
+  return text.split(',').map((name) => {
+    const role = ROLES.find((role) => role === name.trim());
+    if (!role) throw new Error(`--roles: ${JSON.stringify(name)} is none of ${ROLES.join(', ')}`);
+    return role;
+  });
+}
+
+if (import.meta.main)
+  main().then(
+    () => process.exit(0),
+    (error: Error & { exitCode?: number }) => {
+      console.error(error.message);
+      process.exit(error.exitCode ?? 1);
+    },
+  );

@@ -1,0 +1,57 @@
+import type { Outcome } from '../core/run/phase.ts';
+import { briefActivities } from './proxies.ts';
+import type { Run } from './run.ts';
+import { evaluationOf } from './run-state.ts';
+import { refreshSampler, saveState } from './training-loop.ts';
+
+/** From trained weights to a verdict, and to a promotion if the gate and a person agree. */
+export async function closeRun(run: Run): Promise<Outcome> {
+  if (run.facts.weights === null) await run.phase('final', () => saveFinal(run));
+  await run.phase('evaluation', () => run.evaluate('student-after', run.sampler));
+  const verdict = await run.phase('gate', () => decide(run));
+  if (!verdict.accepted) return 'rejected';
+  if (!run.pinned.promote) return 'accepted';
+  if (!(await run.phase('approve', () => approved(run)))) return 'promotion declined';
+  await run.phase('promote', async () => {
+    const adapter = run.facts.adapter;
+    if (!adapter) throw new Error('an accepted gate leaves an adapter');
+    const { keyVariable } = await briefActivities().promoteAdapter({ run: run.pinned.ref, adapter });
+    run.note(
+      `[models.agent] in .stillroom/settings.toml now uses ${adapter.name} v${adapter.version}; set ${keyVariable} where the agent runs`,
+    );
+  });
+  return 'promoted';
+}
+
+/** Weights and state are saved before anything else can fail. */
+export async function saveFinal(run: Run): Promise<void> {
+  const statePath = await saveState(run);
+  const samplerPath = await refreshSampler(run);
+  run.facts.weights = { statePath, samplerPath };
+}
+
+async function decide(run: Run) {
+  const { facts, pinned } = run;
+  const [teacher, before, after] = (['teacher', 'student-before', 'student-after'] as const).map((label) => evaluationOf(facts, label));
+  if (!teacher || !before || !after || !facts.weights) throw new Error('the gate needs three evaluations and saved weights');
+  const verdict = await briefActivities().decideGate({ run: pinned.ref, teacher, before, after });
+  facts.verdict = verdict;
+  const { weights, spend } = facts;
+  if (verdict.accepted)
+    facts.adapter = await briefActivities().writeAdapter({ run: pinned.ref, verdict, weights, steps: facts.step, spend });
+  return verdict;
+}
+
+async function approved(run: Run): Promise<boolean> {
+  const { verdict } = run.facts;
+  const rates = verdict ? `${percent(verdict.before)} → ${percent(verdict.after)} (teacher ${percent(verdict.teacher)})` : '';
+  const answer = await run.desk.ask(
+    'promotion',
+    `Promote these weights to the agent? Solved ${rates}.`,
+    run.commands('decidePromotion', { approve: true }),
+  );
+  await run.breathe();
+  return answer?.answer === true;
+}
+
+const percent = (rate: number | null) => (rate === null ? '?' : `${(rate * 100).toFixed(1)} %`);

@@ -1,0 +1,36 @@
+import { CancellationScope, isCancellation } from '@temporalio/workflow';
+import { closeRun, saveFinal } from './closing.ts';
+import type { RunResult } from './messages.ts';
+import { openRun } from './opening.ts';
+import { briefActivities } from './proxies.ts';
+import { Run, type RunCarry, RunStopped } from './run.ts';
+import { trainSteps } from './training-loop.ts';
+
+/**
+ * One distillation run, from its input to a verdict: resolve → estimate → confirm → preflight → baselines → steps → final weights →
+ * evaluation → gate → approve → promote. `carried` is set when the run goes on in a new execution.
+ */
+export async function distill(input: unknown, carried?: RunCarry): Promise<RunResult> {
+  const run = new Run(carried);
+  try {
+    const early = carried ? null : await openRun(run, input);
+    const guarded = early ?? (await run.phase('steps', () => trainSteps(run)));
+    return await finish(run, guarded ?? (await closeRun(run)));
+  } catch (error) {
+    if (error instanceof RunStopped) return await CancellationScope.nonCancellable(() => stopped(run));
+    if (isCancellation(error)) await CancellationScope.nonCancellable(() => stopped(run));
+    throw error;
+  }
+}
+
+/** Saves what was trained so far, then ends the run as stopped. */
+async function stopped(run: Run): Promise<RunResult> {
+  if (run.facts.training && run.facts.step > 0 && run.facts.weights === null) await saveFinal(run);
+  return finish(run, 'stopped');
+}
+
+async function finish(run: Run, outcome: RunResult['outcome']): Promise<RunResult> {
+  const result = run.end(outcome);
+  if (run.facts.pinned) await briefActivities().mirrorRun({ run: run.facts.pinned.ref, status: run.board.status() });
+  return result;
+}

@@ -1,0 +1,47 @@
+import { continueAsNew } from '@temporalio/workflow';
+import type { BlobRef } from '../core/ids.ts';
+import type { RunPlan } from '../core/run/pinned-run.ts';
+import type { EvalLabel, EvalResult } from '../core/run/results.ts';
+import type { ModelRef, PinnedTask } from '../core/run/trial.ts';
+import { runSlot } from './one-trial.ts';
+import { briefActivities } from './proxies.ts';
+import { type Slotted, TrialPool } from './trial-pool.ts';
+
+export type EvaluateInput = {
+  readonly run: BlobRef;
+  readonly trialPrefix: string;
+  readonly plan: RunPlan;
+  readonly label: EvalLabel;
+  readonly model: ModelRef;
+  readonly tasks: readonly PinnedTask[];
+  /** Attempts per task. */
+  readonly k: number;
+};
+
+type Carried = { readonly done: readonly Slotted[]; readonly startedAtMs: number };
+
+/** Letters in trial ids, so that evaluations of one run never share an id. */
+const LETTER: Record<EvalLabel, string> = { teacher: 't', 'student-before': 'b', 'student-after': 'a' };
+
+/** Measures one model on the held-out tasks, `k` attempts each. Fails when trials ran and none could be counted. */
+export async function evaluate(input: EvaluateInput, carried?: Carried): Promise<EvalResult> {
+  const { run, plan, label, model } = input;
+  const startedAtMs = carried?.startedAtMs ?? Date.now();
+  const taskOf = new Map<string, PinnedTask>(
+    input.tasks.flatMap((task, index) =>
+      Array.from(
+        { length: input.k },
+        (_, attempt) => [`${input.trialPrefix}-e${LETTER[label]}-${String(index).padStart(3, '0')}-${attempt}`, task] as const,
+      ),
+    ),
+  );
+  const pool = new TrialPool<Slotted>(label, [...taskOf.keys()], carried?.done ?? []);
+  await pool.fill(plan.trialConcurrency, async (slot) => {
+    const task = taskOf.get(slot) as PinnedTask;
+    const who = label === 'teacher' ? 'teacher' : 'student';
+    return { slot, trial: await runSlot({ run, plan, slot, task, who, model, maxTurns: plan.maxTurns, summary: `${label} · ${task.id}` }) };
+  });
+  if (!pool.complete) return continueAsNew<typeof evaluate>(input, { done: pool.done, startedAtMs });
+  const trials = pool.done.toSorted((a, b) => (a.slot < b.slot ? -1 : 1)).map(({ trial }) => trial);
+  return briefActivities().closeEvaluation({ run, label, model, trials, startedAtMs });
+}

@@ -1,0 +1,3 @@
+export { distill } from './distill.ts';
+export { evaluate } from './evaluate.ts';
+export { step } from './step.ts';

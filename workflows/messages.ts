@@ -1,0 +1,88 @@
+import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
+import {
+  type DecidePromotion,
+  type Decision,
+  type DecisionRecord,
+  MESSAGES,
+  type MessageName,
+  type SetBudget,
+} from '../core/run/decision.ts';
+import type { Outcome, Phase, Wait } from '../core/run/phase.ts';
+import type { AdapterRecord, Check, Estimate, EvalResult, GateVerdict, SavedWeights, Spend, StepRow } from '../core/run/results.ts';
+
+/** Answers to a run. Each is an update, which replies with the recorded decision or the reason it was refused. */
+export const confirmCostUpdate = defineUpdate<DecisionRecord, [Decision]>('confirmCost');
+export const declineCostUpdate = defineUpdate<DecisionRecord, [Decision]>('declineCost');
+export const setBudgetUpdate = defineUpdate<DecisionRecord, [SetBudget]>('setBudget');
+export const continueAnywayUpdate = defineUpdate<DecisionRecord, [Decision]>('continueAnyway');
+export const decidePromotionUpdate = defineUpdate<DecisionRecord, [DecidePromotion]>('decidePromotion');
+export const pauseUpdate = defineUpdate<DecisionRecord, [Decision]>('pause');
+export const resumeUpdate = defineUpdate<DecisionRecord, [Decision]>('resume');
+export const stopUpdate = defineUpdate<DecisionRecord, [Decision]>('stop');
+
+/** Signal twins for tools that can only signal: same names, and two short forms. */
+export const SIGNAL_TWINS: readonly (readonly [signal: string, message: MessageName])[] = [
+  ...MESSAGES.map((name) => [name, name] as const),
+  ['confirm', 'confirmCost'],
+  ['promote', 'decidePromotion'],
+];
+export const signalNamed = (name: string) => defineSignal<[unknown]>(name);
+export const updateNamed = (name: MessageName) => defineUpdate<DecisionRecord, [unknown]>(name);
+
+export const statusQuery = defineQuery<RunStatus>('status');
+export const estimateQuery = defineQuery<Estimate | null>('estimate');
+export const metricsQuery = defineQuery<RunMetrics>('metrics');
+export const spendQuery = defineQuery<RunSpend>('spend');
+
+/** Progress of a step or an evaluation, asked of the child itself while it runs. */
+export const progressQuery = defineQuery<TrialProgress>('progress');
+
+export type TrialProgress = {
+  readonly label: string;
+  readonly trials: number;
+  readonly done: number;
+  readonly running: number;
+  readonly executed: number;
+  readonly passed: number;
+  readonly infraFailed: number;
+};
+
+export type RunStatus = {
+  readonly runId: string;
+  readonly phase: Phase;
+  readonly waitingFor: Wait | null;
+  readonly outcome: Outcome | null;
+  readonly step: number;
+  readonly steps: number;
+  readonly student: string | null;
+  readonly teacher: string | null;
+  readonly agent: string | null;
+  readonly runDir: string | null;
+  readonly child: { readonly workflowId: string; readonly label: string } | null;
+  readonly checks: readonly Check[];
+  readonly evaluations: readonly EvalResult[];
+  readonly lastRow: StepRow | null;
+  readonly verdict: GateVerdict | null;
+  readonly adapter: AdapterRecord | null;
+  readonly weights: SavedWeights | null;
+  readonly spend: RunSpend;
+  readonly decisions: readonly DecisionRecord[];
+  readonly notices: readonly string[];
+  /** Wall time by part, in ms. */
+  readonly wallMs: Readonly<Record<string, number>>;
+};
+
+export type RunSpend = Spend & { readonly maxUsd: number | null; readonly forecastUsd: number | null };
+
+export type RunMetrics = { readonly rows: readonly StepRow[]; readonly rowsInAll: number; readonly file: string | null };
+
+/** What `distill` returns. */
+export type RunResult = {
+  readonly outcome: Outcome;
+  readonly runId: string;
+  readonly verdict: GateVerdict | null;
+  readonly adapter: AdapterRecord | null;
+  readonly weights: SavedWeights | null;
+  readonly evaluations: readonly EvalResult[];
+  readonly spend: RunSpend;
+};

@@ -1,0 +1,73 @@
+import { ApplicationFailure, workflowInfo } from '@temporalio/workflow';
+import { z } from 'zod';
+import type { Outcome } from '../core/run/phase.ts';
+import { StartInput } from '../core/run/start-input.ts';
+import { briefActivities, modelChecks, sandboxChecks } from './proxies.ts';
+import type { Run } from './run.ts';
+import { evaluationOf } from './run-state.ts';
+
+/** From the input to measured baselines: everything before the first cent is spent on training. Returns an outcome if the run ends here. */
+export async function openRun(run: Run, input: unknown): Promise<Outcome | null> {
+  await run.phase('resolve', () => resolve(run, input));
+  await run.phase('estimate', async () => {
+    run.facts.estimate = await briefActivities().estimateRun({ run: run.pinned.ref });
+  });
+  if (!(await run.phase('confirm', () => confirmed(run)))) return 'declined';
+  await run.phase('preflight', () => preflight(run));
+  await run.phase('baselines', () => baselines(run));
+  return null;
+}
+
+async function resolve(run: Run, input: unknown): Promise<void> {
+  const parsed = StartInput.safeParse(input);
+  if (!parsed.success) throw ApplicationFailure.nonRetryable(`the run's input: ${z.prettifyError(parsed.error)}`, 'BadRunInput');
+  const { workflowId, firstExecutionRunId } = workflowInfo();
+  const pinned = await briefActivities().resolveRun({ runId: workflowId, executionId: firstExecutionRunId, input: parsed.data });
+  run.facts.pinned = pinned;
+  run.desk.maxUsd = pinned.plan.maxUsd;
+}
+
+/** `yes` skips the question only where the whole cost is known or capped; anything else needs a person. */
+async function confirmed(run: Run): Promise<boolean> {
+  const { estimate } = run.facts;
+  const bounded = (estimate?.fullyPriced ?? false) || run.desk.maxUsd !== null;
+  if (estimate && estimate.unpricedMeters.length > 0)
+    run.note(`no price for ${estimate.unpricedMeters.join(', ')}: neither the estimate nor a cap can see them`);
+  if (run.pinned.yes && bounded) return true;
+  const cost = estimate ? `about $${estimate.pricedUsd.toFixed(2)}${estimate.fullyPriced ? '' : ' and unpriced meters'}` : 'unknown cost';
+  const answer = await run.desk.ask('cost', `Start this run? ${cost}.`, [...run.commands('confirmCost'), ...run.commands('declineCost')]);
+  await run.breathe();
+  return answer?.message === 'confirmCost';
+}
+
+async function preflight(run: Run): Promise<void> {
+  const input = { run: run.pinned.ref };
+  run.facts.checks = await modelChecks().checkModels(input);
+  failOn(run);
+  run.facts.checks = [...run.facts.checks, ...(await sandboxChecks(run.pinned.plan).checkSandbox(input))];
+  failOn(run);
+}
+
+function failOn(run: Run): void {
+  const failed = run.facts.checks.filter((check) => !check.ok);
+  run.board.refresh();
+  if (failed.length > 0)
+    throw ApplicationFailure.nonRetryable(failed.map((check) => `${check.name}: ${check.detail}`).join('\n'), 'PreflightFailed', failed);
+}
+
+async function baselines(run: Run): Promise<void> {
+  const { teacherModel, studentModel } = run.pinned.plan;
+  await run.evaluate('teacher', { kind: 'base', model: teacherModel, version: teacherModel });
+  await run.evaluate('student-before', { kind: 'base', model: studentModel, version: studentModel });
+  const [teacher, before] = [evaluationOf(run.facts, 'teacher'), evaluationOf(run.facts, 'student-before')];
+  const lead = await briefActivities().compareTeacher({ run: run.pinned.ref, teacher, before });
+  if (lead !== null && lead.interval.low > 0) return;
+  const found =
+    lead === null
+      ? 'no task was measured on both sides'
+      : `${lead.mean.toFixed(3)} (${lead.interval.low.toFixed(3)} to ${lead.interval.high.toFixed(3)}) over ${lead.n} tasks`;
+  const question = `The teacher is not better than the student beyond noise: ${found}. Train anyway?`;
+  run.note(question);
+  await run.desk.ask('teacher', question, [...run.commands('continueAnyway'), ...run.commands('stop')]);
+  await run.breathe();
+}

@@ -1,0 +1,60 @@
+import { ActivityCancellationType, proxyActivities } from '@temporalio/workflow';
+import type { EvaluationActivities } from '../activities/evaluation.ts';
+import type { InputActivities } from '../activities/inputs.ts';
+import type { MetricsActivities } from '../activities/metrics.ts';
+import type { MirrorActivities } from '../activities/mirror.ts';
+import type { PreflightActivities, SandboxActivities } from '../activities/preflight.ts';
+import type { PromotionActivities } from '../activities/promotion.ts';
+import type { RolloutActivities } from '../activities/rollouts.ts';
+import type { TeacherActivities } from '../activities/teacher.ts';
+import type { TrainingActivities } from '../activities/training.ts';
+import type { RunPlan } from '../core/run/pinned-run.ts';
+
+/** Short work on files and numbers: tried a few times, then the run fails with the last reason. */
+const BRIEF = {
+  startToCloseTimeout: '2 minutes',
+  retry: { initialInterval: '200ms', maximumInterval: '10s', maximumAttempts: 8 },
+} as const;
+
+/** Work that waits on a service or dies with its worker: tried until it succeeds; only a failure that says so is final. */
+const PATIENT = { initialInterval: '200ms', maximumInterval: '30s' } as const;
+
+export const briefActivities = () =>
+  proxyActivities<InputActivities & MetricsActivities & EvaluationActivities & PromotionActivities & MirrorActivities>(BRIEF);
+
+export const modelChecks = () =>
+  proxyActivities<PreflightActivities>({
+    startToCloseTimeout: '10 minutes',
+    heartbeatTimeout: '60s',
+    retry: { ...PATIENT, maximumAttempts: 5 },
+  });
+
+export const sandboxChecks = ({ queues }: RunPlan) =>
+  proxyActivities<SandboxActivities>({
+    taskQueue: queues.rollouts,
+    startToCloseTimeout: '20 minutes',
+    heartbeatTimeout: '30s',
+    retry: { ...PATIENT, maximumAttempts: 5 },
+  });
+
+export const rollouts = ({ queues, episodeTimeoutMs }: RunPlan) =>
+  proxyActivities<RolloutActivities>({
+    taskQueue: queues.rollouts,
+    startToCloseTimeout: episodeTimeoutMs + TRIAL_OVERHEAD_MS,
+    heartbeatTimeout: '10s',
+    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+    retry: PATIENT,
+  });
+
+/** What a trial may take beside the agent's own time: sandbox build, set-up and verifier. */
+const TRIAL_OVERHEAD_MS = 30 * 60_000;
+
+export const teacher = () => proxyActivities<TeacherActivities>({ startToCloseTimeout: '1 hour', heartbeatTimeout: '30s', retry: PATIENT });
+
+export const training = ({ queues }: RunPlan) =>
+  proxyActivities<TrainingActivities>({
+    taskQueue: queues.training,
+    startToCloseTimeout: '24 hours',
+    heartbeatTimeout: '30s',
+    retry: PATIENT,
+  });

@@ -1,0 +1,106 @@
+import { setCurrentDetails, setHandler, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
+import { estimateQuery, metricsQuery, type RunSpend, type RunStatus, spendQuery, statusQuery } from './messages.ts';
+import type { RunDesk } from './run-desk.ts';
+import { forecastUsd, type RunFacts } from './run-state.ts';
+import { SEARCH_ATTRIBUTES } from './search-attributes.ts';
+
+/** Shows a run to the world: queries, search attributes and the Web UI's current details. Decides nothing. */
+export class RunBoard {
+  child: { readonly workflowId: string; readonly label: string } | null = null;
+  private readonly facts: RunFacts;
+  private readonly desk: () => RunDesk;
+  private shown = '';
+
+  constructor(facts: RunFacts, desk: () => RunDesk) {
+    this.facts = facts;
+    this.desk = desk;
+    setHandler(statusQuery, () => this.status());
+    setHandler(estimateQuery, () => this.facts.estimate);
+    setHandler(spendQuery, () => this.spend());
+    setHandler(metricsQuery, () => ({
+      rows: this.facts.rows,
+      rowsInAll: this.facts.rowsInAll,
+      file: this.facts.pinned && `${this.facts.pinned.runDir}/metrics.jsonl`,
+    }));
+  }
+
+  spend(): RunSpend {
+    const steps = this.facts.pinned?.plan.steps ?? 0;
+    return { ...this.facts.spend, maxUsd: this.desk().maxUsd, forecastUsd: forecastUsd(this.facts, steps) };
+  }
+
+  status(): RunStatus {
+    const { pinned, rows, ...facts } = this.facts;
+    return {
+      runId: workflowInfo().workflowId,
+      phase: facts.phase,
+      waitingFor: this.desk().waitingFor,
+      outcome: facts.outcome,
+      step: facts.step,
+      steps: pinned?.plan.steps ?? 0,
+      student: pinned?.plan.studentModel ?? null,
+      teacher: pinned?.plan.teacherModel ?? null,
+      agent: pinned && `${pinned.agent.name}@${pinned.agent.ref}`,
+      runDir: pinned?.runDir ?? null,
+      child: this.child,
+      checks: facts.checks,
+      evaluations: facts.evaluations,
+      lastRow: rows.at(-1) ?? null,
+      verdict: facts.verdict,
+      adapter: facts.adapter,
+      weights: facts.weights,
+      spend: this.spend(),
+      decisions: this.desk().decisions,
+      notices: facts.notices,
+      wallMs: facts.wallMs,
+    };
+  }
+
+  /** Brings search attributes and current details up to date, where they changed. */
+  refresh(): void {
+    const { pinned, rows } = this.facts;
+    const waitingFor = this.desk().waitingFor?.kind ?? 'nothing';
+    const solveRate = rows.at(-1)?.solveRate;
+    const spentUsd = this.facts.spend.usd;
+    const shown = [this.facts.phase, waitingFor, this.facts.step, solveRate, spentUsd, pinned?.plan.studentModel].join('|');
+    if (shown !== this.shown) {
+      this.shown = shown;
+      upsertSearchAttributes([
+        { key: SEARCH_ATTRIBUTES.phase, value: this.facts.phase },
+        { key: SEARCH_ATTRIBUTES.waitingFor, value: waitingFor },
+        { key: SEARCH_ATTRIBUTES.step, value: this.facts.step },
+        { key: SEARCH_ATTRIBUTES.spentUsd, value: spentUsd },
+        ...(typeof solveRate === 'number' ? [{ key: SEARCH_ATTRIBUTES.solveRate, value: solveRate }] : []),
+        ...(pinned ? [{ key: SEARCH_ATTRIBUTES.student, value: pinned.plan.studentModel }] : []),
+        ...(pinned ? [{ key: SEARCH_ATTRIBUTES.teacher, value: pinned.plan.teacherModel }] : []),
+      ]);
+    }
+    setCurrentDetails(this.details());
+  }
+
+  private details(): string {
+    const { facts } = this;
+    const wait = this.desk().waitingFor;
+    const spend = this.spend();
+    const cap = spend.maxUsd === null ? 'no cap' : `cap $${spend.maxUsd.toFixed(2)}`;
+    return [
+      `**${facts.outcome ?? facts.phase}** · step ${facts.step} of ${facts.pinned?.plan.steps ?? '?'}`,
+      ...(wait ? ['', `Waits for **${wait.id}**: ${wait.question}`, ...wait.answers.map((answer) => `\n    ${answer}`)] : []),
+      '',
+      `Spent $${spend.usd.toFixed(4)} (${cap})${spend.blindTo.length > 0 ? `, without prices and so not counted: ${spend.blindTo.join(', ')}` : ''}`,
+      ...rowsTable(facts),
+      ...facts.notices.map((notice) => `\n> ${notice}`),
+    ].join('\n');
+  }
+}
+
+function rowsTable(facts: RunFacts): string[] {
+  const cell = (value: number | null, digits = 3) => (value === null ? '–' : value.toFixed(digits));
+  const rows = facts.rows
+    .slice(-5)
+    .map(
+      (row) =>
+        `| ${row.step} | ${row.passedTrials}/${row.executedTrials} | ${cell(row.reverseKlNatsPerToken)} | ${cell(row.entropyNatsPerToken)} |`,
+    );
+  return rows.length === 0 ? [] : ['', '| step | solved | KL nats/token | entropy |', '|---|---|---|---|', ...rows];
+}

@@ -1,0 +1,157 @@
+import { condition, setHandler } from '@temporalio/workflow';
+import { z } from 'zod';
+import { type DecisionRecord, MESSAGES, type MessageName, messageForm } from '../core/run/decision.ts';
+import type { Wait } from '../core/run/phase.ts';
+import { SIGNAL_TWINS, signalNamed, updateNamed } from './messages.ts';
+
+/** Which question a message answers; the others may come at any time. */
+const ANSWERS: Partial<Record<MessageName, Wait['kind']>> = {
+  confirmCost: 'cost',
+  declineCost: 'cost',
+  continueAnyway: 'teacher',
+  decidePromotion: 'promotion',
+};
+
+export type DeskState = {
+  readonly decisions: readonly DecisionRecord[];
+  readonly waits: number;
+  readonly maxUsd: number | null;
+  readonly paused: boolean;
+  readonly stopping: boolean;
+};
+
+/** What the desk must know of the run to judge a message, and whom it tells when something changed. */
+export type DeskRoom = { readonly spentUsd: () => number; readonly ended: () => boolean; readonly changed: () => void };
+
+/**
+ * Takes every message a person can send to a run, judges it, and keeps the book of decisions.
+ * Updates that do not fit are refused with the reason; signals that do not fit are recorded and never applied.
+ */
+export class RunDesk {
+  waitingFor: Wait | null = null;
+  maxUsd: number | null;
+  paused: boolean;
+  stopping: boolean;
+  private readonly book: DecisionRecord[];
+  private waits: number;
+  private readonly room: DeskRoom;
+
+  constructor(room: DeskRoom, state?: DeskState) {
+    this.room = room;
+    this.book = [...(state?.decisions ?? [])];
+    this.waits = state?.waits ?? 0;
+    this.maxUsd = state?.maxUsd ?? null;
+    this.paused = state?.paused ?? false;
+    this.stopping = state?.stopping ?? false;
+    for (const name of MESSAGES)
+      setHandler(updateNamed(name), (input) => this.apply(name, input), { validator: (input) => this.check(name, input) });
+    for (const [signal, name] of SIGNAL_TWINS) setHandler(signalNamed(signal), (input) => this.receive(name, input));
+  }
+
+  get decisions(): readonly DecisionRecord[] {
+    return this.book;
+  }
+
+  carry(): DeskState {
+    return { decisions: this.book, waits: this.waits, maxUsd: this.maxUsd, paused: this.paused, stopping: this.stopping };
+  }
+
+  /** Asks a person and waits, for as long as it takes. Returns the decision, or null when the run was stopped instead. */
+  async ask(kind: Wait['kind'], question: string, answers: readonly string[]): Promise<DecisionRecord | null> {
+    this.waits++;
+    const wait: Wait = { id: `${kind}-${this.waits}`, kind, question, answers, since: new Date().toISOString() };
+    this.waitingFor = wait;
+    this.room.changed();
+    await condition(() => this.answerTo(wait) !== undefined || this.stopping);
+    this.waitingFor = null;
+    this.room.changed();
+    return this.answerTo(wait) ?? null;
+  }
+
+  private answerTo(wait: Wait): DecisionRecord | undefined {
+    return this.book.find((line) => line.applied && line.waitId === wait.id);
+  }
+
+  private receive(name: MessageName, input: unknown): void {
+    try {
+      this.check(name, input);
+    } catch (error) {
+      this.book.push({ ...recordOf(name, input), waitId: null, applied: false, refusal: (error as Error).message });
+      this.room.changed();
+      return;
+    }
+    this.apply(name, input);
+  }
+
+  /** Throws with the reason when the message is malformed or does not fit the state of the run. */
+  private check(name: MessageName, input: unknown): void {
+    const parsed = messageForm(name).safeParse(input);
+    if (!parsed.success) throw new Error(`${name}: ${z.prettifyError(parsed.error).replaceAll('\n', ' ')}`);
+    if (this.room.ended()) throw new Error(`${name}: the run has ended`);
+    const { waitId } = parsed.data;
+    if (waitId !== undefined && waitId !== this.waitingFor?.id) throw new Error(`${name}: ${this.closedWait(waitId)}`);
+    const question = ANSWERS[name];
+    if (question !== undefined && this.waitingFor?.kind !== question) throw new Error(`${name}: ${this.notAsked(question)}`);
+    if (name === 'setBudget') this.checkBudget((parsed.data as unknown as { maxUsd: number }).maxUsd);
+    if (name === 'pause' && this.paused) throw new Error('pause: the run is paused already');
+    if (name === 'resume' && !this.paused) throw new Error('resume: the run is not paused');
+    if (name === 'stop' && this.stopping) throw new Error('stop: the run is stopping already');
+  }
+
+  private checkBudget(maxUsd: number): void {
+    const spentUsd = this.room.spentUsd();
+    if (maxUsd <= spentUsd) throw new Error(`setBudget: maxUsd must be above what is spent ($${spentUsd.toFixed(4)}); got ${maxUsd}`);
+  }
+
+  private closedWait(waitId: string): string {
+    const taken = this.book.find((line) => line.applied && line.waitId === waitId);
+    return taken ? `${waitId} was already decided: ${told(taken)}` : `there is no open wait ${waitId}; ${this.openWait()}`;
+  }
+
+  private notAsked(kind: Wait['kind']): string {
+    const earlier = this.book.findLast((line) => line.applied && line.waitId?.startsWith(`${kind}-`));
+    return earlier ? `already decided: ${told(earlier)}` : `the run does not ask this now; ${this.openWait()}`;
+  }
+
+  private openWait(): string {
+    return this.waitingFor ? `it waits for ${this.waitingFor.id}: ${this.waitingFor.question}` : 'it waits for nothing';
+  }
+
+  private apply(name: MessageName, input: unknown): DecisionRecord {
+    const answered = this.waitAnsweredBy(name);
+    const record: DecisionRecord = { ...recordOf(name, input), waitId: answered, applied: true, refusal: null };
+    this.book.push(record);
+    if (name === 'setBudget') this.maxUsd = record.answer as number;
+    if (name === 'pause') this.paused = true;
+    if (name === 'resume') this.paused = false;
+    if (name === 'stop') this.stopping = true;
+    this.room.changed();
+    return record;
+  }
+
+  private waitAnsweredBy(name: MessageName): string | null {
+    const wait = this.waitingFor;
+    if (!wait) return null;
+    const fits =
+      ANSWERS[name] === wait.kind || (name === 'setBudget' && wait.kind === 'budget') || (name === 'resume' && wait.kind === 'pause');
+    return fits ? wait.id : null;
+  }
+}
+
+/** The book's line for a message as it came; fields that are not there or not of their type read as unknown. */
+function recordOf(name: MessageName, input: unknown): Omit<DecisionRecord, 'waitId' | 'applied' | 'refusal'> {
+  const given = (typeof input === 'object' && input !== null ? input : {}) as Record<string, unknown>;
+  const text = (key: string) => (typeof given[key] === 'string' ? given[key] : null);
+  const answer = given.maxUsd ?? given.approve;
+  return {
+    message: name,
+    by: text('by') ?? 'unknown',
+    via: text('via') ?? 'temporal',
+    reason: text('reason'),
+    at: new Date().toISOString(),
+    answer: typeof answer === 'number' || typeof answer === 'boolean' ? answer : null,
+  };
+}
+
+const told = (line: DecisionRecord) =>
+  `${line.message}${line.answer === null ? '' : ` ${line.answer}`} by ${line.by} through ${line.via} at ${line.at}`;

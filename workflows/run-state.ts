@@ -1,0 +1,92 @@
+import type { MeterTokens } from '../core/measures/meters.ts';
+import type { Outcome, Phase } from '../core/run/phase.ts';
+import type { PinnedRun } from '../core/run/pinned-run.ts';
+import {
+  type AdapterRecord,
+  type Check,
+  type Estimate,
+  type EvalLabel,
+  type EvalResult,
+  type GateVerdict,
+  type GuardState,
+  NO_GUARD_STATE,
+  type SavedWeights,
+  type Spend,
+  type StepRow,
+  type TrainingRef,
+} from '../core/run/results.ts';
+import type { ModelRef } from '../core/run/trial.ts';
+
+/** Rows kept in the workflow; all of them are in `metrics.jsonl`. */
+const ROWS_KEPT = 50;
+
+/** All that a run knows of itself: plain data, so that it can be carried into a new execution. */
+export type RunFacts = {
+  readonly startedAtMs: number;
+  phase: Phase;
+  outcome: Outcome | null;
+  pinned: PinnedRun | null;
+  estimate: Estimate | null;
+  checks: readonly Check[];
+  evaluations: readonly EvalResult[];
+  training: TrainingRef | null;
+  sampler: ModelRef | null;
+  /** Steps that are finished. */
+  step: number;
+  rows: readonly StepRow[];
+  rowsInAll: number;
+  guard: GuardState;
+  meters: MeterTokens;
+  spend: Spend;
+  verdict: GateVerdict | null;
+  adapter: AdapterRecord | null;
+  weights: SavedWeights | null;
+  notices: readonly string[];
+  wallMs: Readonly<Record<string, number>>;
+};
+
+export function newFacts(startedAtMs: number): RunFacts {
+  return {
+    startedAtMs,
+    phase: 'resolve',
+    outcome: null,
+    pinned: null,
+    estimate: null,
+    checks: [],
+    evaluations: [],
+    training: null,
+    sampler: null,
+    step: 0,
+    rows: [],
+    rowsInAll: 0,
+    guard: NO_GUARD_STATE,
+    meters: {},
+    spend: { usd: 0, blindTo: [] },
+    verdict: null,
+    adapter: null,
+    weights: null,
+    notices: [],
+    wallMs: {},
+  };
+}
+
+export function addRow(facts: RunFacts, row: StepRow): void {
+  facts.rows = [...facts.rows, row].slice(-ROWS_KEPT);
+  facts.rowsInAll++;
+}
+
+export function evaluationOf(facts: RunFacts, label: EvalLabel): EvalResult {
+  const found = facts.evaluations.find((evaluation) => evaluation.label === label);
+  if (!found) throw new Error(`no ${label} evaluation yet`);
+  return found;
+}
+
+/** USD at the end of the run if the steps that are left cost what the last ones did; null before the first step. */
+export function forecastUsd(facts: RunFacts, steps: number): number | null {
+  const [first, last] = [facts.rows.at(0), facts.rows.at(-1)];
+  if (!first || !last) return null;
+  const perStep = facts.rows.reduce((sum, row) => sum + row.usd, 0) / facts.rows.length;
+  const before = facts.evaluations.find((evaluation) => evaluation.label === 'student-before');
+  const evaluationAhead = before && !facts.evaluations.some((evaluation) => evaluation.label === 'student-after') ? before.usd : 0;
+  return facts.spend.usd + perStep * (steps - facts.step) + evaluationAhead;
+}

@@ -1,0 +1,172 @@
+import {
+  CancellationScope,
+  ChildWorkflowCancellationType,
+  condition,
+  ParentClosePolicy,
+  startChild,
+  workflowInfo,
+} from '@temporalio/workflow';
+import { addMeters, type MeterTokens } from '../core/measures/meters.ts';
+import type { Outcome, Phase } from '../core/run/phase.ts';
+import type { PinnedRun } from '../core/run/pinned-run.ts';
+import type { EvalLabel, TrainingRef } from '../core/run/results.ts';
+import type { ModelRef, PinnedTask } from '../core/run/trial.ts';
+import { evaluate } from './evaluate.ts';
+import type { RunResult } from './messages.ts';
+import { briefActivities } from './proxies.ts';
+import { RunBoard } from './run-board.ts';
+import { type DeskState, RunDesk } from './run-desk.ts';
+import { newFacts, type RunFacts } from './run-state.ts';
+import { step } from './step.ts';
+
+/** Thrown through the phases when a person stops the run; `distill` saves what there is and ends it. */
+export class RunStopped extends Error {}
+
+export type RunCarry = { readonly facts: RunFacts; readonly desk: DeskState };
+
+/** A run in progress: its facts, the desk that takes messages, the board that shows it, and the moves all phases share. */
+export class Run {
+  readonly facts: RunFacts;
+  readonly desk: RunDesk;
+  readonly board: RunBoard;
+
+  constructor(carry?: RunCarry) {
+    this.facts = carry?.facts ?? newFacts(Date.now());
+    this.board = new RunBoard(this.facts, () => this.desk);
+    this.desk = new RunDesk(
+      { spentUsd: () => this.facts.spend.usd, ended: () => this.facts.phase === 'ended', changed: () => this.board.refresh() },
+      carry?.desk,
+    );
+    this.board.refresh();
+  }
+
+  get pinned(): PinnedRun {
+    if (!this.facts.pinned) throw new Error('the run is not resolved yet');
+    return this.facts.pinned;
+  }
+
+  get training(): TrainingRef {
+    if (!this.facts.training) throw new Error('training is not open yet');
+    return this.facts.training;
+  }
+
+  get sampler(): ModelRef {
+    if (!this.facts.sampler) throw new Error('no sampler yet');
+    return this.facts.sampler;
+  }
+
+  /** Runs one phase, and books its wall time under its name. */
+  async phase<T>(phase: Phase, work: () => Promise<T>): Promise<T> {
+    await this.breathe();
+    this.facts.phase = phase;
+    this.board.refresh();
+    const startedAtMs = Date.now();
+    try {
+      return await work();
+    } finally {
+      this.facts.wallMs = { ...this.facts.wallMs, [phase]: (this.facts.wallMs[phase] ?? 0) + Date.now() - startedAtMs };
+      this.board.refresh();
+    }
+  }
+
+  note(notice: string): void {
+    this.facts.notices = [...this.facts.notices, notice];
+    this.board.refresh();
+  }
+
+  /** The place where a run can be paused or stopped: before each piece of work that costs something. */
+  async breathe(): Promise<void> {
+    while (this.desk.paused && !this.desk.stopping) await this.desk.ask('pause', 'paused by a person', this.commands('resume'));
+    if (this.desk.stopping) throw new RunStopped();
+  }
+
+  /** Waits at the cap until `usd` more fits under it, however often a person must raise it. */
+  async afford(usd: number, what: string): Promise<void> {
+    const over = () => this.desk.maxUsd !== null && this.facts.spend.usd + usd > this.desk.maxUsd;
+    while (over()) {
+      const question = `${what} may cost $${usd.toFixed(4)}; $${this.facts.spend.usd.toFixed(4)} of $${this.desk.maxUsd?.toFixed(2)} are spent. Raise the budget or stop.`;
+      await this.desk.ask('budget', question, this.commands('setBudget', { maxUsd: Math.ceil((this.facts.spend.usd + usd) * 2) }));
+      await this.breathe();
+    }
+  }
+
+  async book(meters: MeterTokens): Promise<void> {
+    this.facts.meters = addMeters(this.facts.meters, meters);
+    this.facts.spend = await briefActivities().tallySpend({ run: this.pinned.ref, meters: this.facts.meters });
+    this.board.refresh();
+  }
+
+  async evaluate(label: EvalLabel, model: ModelRef): Promise<void> {
+    const { pinned } = this;
+    await this.breathe();
+    const before = this.facts.evaluations.find((evaluation) => evaluation.label === 'student-before');
+    await this.afford(label === 'student-after' ? (before?.usd ?? 0) : 0, `the ${label} evaluation`);
+    const tasks: readonly PinnedTask[] = pinned.holdout;
+    const { ref: run, trialPrefix, plan } = pinned;
+    const result = await this.child(label, () =>
+      startChild(evaluate, {
+        workflowId: `${pinned.runId}.eval-${label}`,
+        args: [{ run, trialPrefix, plan, label, model, tasks, k: plan.gateK }],
+        staticSummary: `${label} on ${tasks.length} held-out tasks × ${plan.gateK}`,
+        ...CHILD,
+      }),
+    );
+    this.facts.evaluations = [...this.facts.evaluations, result];
+    await this.book(result.meters);
+  }
+
+  async step(number: number) {
+    const { ref: run, trialPrefix, plan, runId } = this.pinned;
+    const { guard } = this.facts;
+    return this.child(`step ${number}`, () =>
+      startChild(step, {
+        workflowId: `${runId}.step-${String(number).padStart(4, '0')}`,
+        args: [{ run, trialPrefix, plan, step: number, sampler: this.sampler, training: this.training, guard }],
+        staticSummary: `step ${number}: ${plan.tasksPerBatch} tasks × ${plan.groupSize}`,
+        ...CHILD,
+      }),
+    );
+  }
+
+  /** Runs a child, shows it on the board, and cancels it when a person stops the run. */
+  private async child<R>(label: string, start: () => Promise<{ workflowId: string; result(): Promise<R> }>): Promise<R> {
+    const scope = new CancellationScope({ cancellable: true });
+    let settled = false;
+    const stop = condition(() => this.desk.stopping || settled).then(() => {
+      if (!settled) scope.cancel();
+    });
+    try {
+      return await scope.run(async () => {
+        const handle = await start();
+        this.board.child = { workflowId: handle.workflowId, label };
+        return handle.result();
+      });
+    } catch (error) {
+      if (this.desk.stopping) throw new RunStopped();
+      throw error;
+    } finally {
+      settled = true;
+      this.board.child = null;
+      await stop;
+    }
+  }
+
+  commands(message: string, extra: Record<string, unknown> = {}): string[] {
+    const id = workflowInfo().workflowId;
+    const input = JSON.stringify({ by: 'you', ...extra });
+    return [`temporal workflow update execute --workflow-id ${id} --name ${message} --input '${input}'`];
+  }
+
+  end(outcome: Outcome): RunResult {
+    this.facts.outcome = outcome;
+    this.facts.phase = 'ended';
+    this.board.refresh();
+    const { verdict, adapter, weights, evaluations } = this.facts;
+    return { outcome, runId: workflowInfo().workflowId, verdict, adapter, weights, evaluations, spend: this.board.spend() };
+  }
+}
+
+const CHILD = {
+  parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
+  cancellationType: ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
+};

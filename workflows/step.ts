@@ -1,0 +1,73 @@
+import { CancellationScope, continueAsNew } from '@temporalio/workflow';
+import type { BlobRef } from '../core/ids.ts';
+import type { RunPlan } from '../core/run/pinned-run.ts';
+import type { GuardState, StepResult, TrainingRef } from '../core/run/results.ts';
+import type { EpisodeScore, ModelRef, PinnedTask, TrialSummary } from '../core/run/trial.ts';
+import { runSlot } from './one-trial.ts';
+import { briefActivities, teacher, training } from './proxies.ts';
+import { TrialPool } from './trial-pool.ts';
+
+export type StepInput = {
+  readonly run: BlobRef;
+  readonly trialPrefix: string;
+  readonly plan: RunPlan;
+  readonly step: number;
+  readonly sampler: ModelRef;
+  readonly training: TrainingRef;
+  readonly guard: GuardState;
+};
+
+/** One trial of the batch with its teacher's score; null when it left nothing to score. */
+export type StepTrial = { readonly slot: string; readonly trial: TrialSummary; readonly score: EpisodeScore | null };
+
+type Carried = { readonly tasks: readonly PinnedTask[]; readonly done: readonly StepTrial[]; readonly startedAtMs: number };
+
+/** One batch: draw tasks, sample episodes, score each as soon as it ends, update the weights, write the row. */
+export async function step(input: StepInput, carried?: Carried): Promise<StepResult> {
+  const { run, plan } = input;
+  const startedAtMs = carried?.startedAtMs ?? Date.now();
+  const tasks = carried?.tasks ?? (await briefActivities().drawStepTasks({ run, step: input.step }));
+  const taskOf = new Map(slotsOf(input, tasks));
+  const pool = new TrialPool<StepTrial>(`step ${input.step}`, [...taskOf.keys()], carried?.done ?? []);
+  await pool.fill(plan.trialConcurrency, (slot) => sampleAndScore(input, slot, taskOf.get(slot) as PinnedTask));
+  if (!pool.complete) return continueAsNew<typeof step>(input, { tasks, done: pool.done, startedAtMs });
+
+  // An update that was started is finished and booked, whatever happens to the run around it.
+  return CancellationScope.nonCancellable(async () => {
+    const trials = pool.done.toSorted((a, b) => (a.slot < b.slot ? -1 : 1));
+    const episodes = trials.flatMap(({ score }) => (score?.scored ? [score.scored] : []));
+    const train = await training(plan).trainBatch.executeWithOptions({ summary: `step ${input.step} · update` }, [
+      { run, step: input.step, sampler: input.sampler.version, training: input.training, episodes },
+    ]);
+    return briefActivities().closeStep({
+      run,
+      step: input.step,
+      sampler: input.sampler.version,
+      guard: input.guard,
+      trials,
+      train,
+      startedAtMs,
+    });
+  });
+}
+
+function slotsOf(input: StepInput, tasks: readonly PinnedTask[]): [string, PinnedTask][] {
+  const number = (value: number, width: number) => String(value).padStart(width, '0');
+  return tasks.flatMap((task, group) =>
+    Array.from({ length: input.plan.groupSize }, (_, attempt): [string, PinnedTask] => [
+      `${input.trialPrefix}-s${number(input.step, 4)}-${number(group, 3)}-${attempt}`,
+      task,
+    ]),
+  );
+}
+
+async function sampleAndScore(input: StepInput, slot: string, task: PinnedTask): Promise<StepTrial> {
+  const { run, plan, sampler } = input;
+  const summary = `step ${input.step} · trial ${slot.slice(slot.indexOf('-s') + 7)} · ${task.id}`;
+  const trial = await runSlot({ run, plan, slot, task, who: 'student', model: sampler, maxTurns: plan.rolloutMaxTurns, summary });
+  if (!trial.executed || trial.spans === null) return { slot, trial, score: null };
+  const score = await teacher().scoreEpisode.executeWithOptions({ summary: `${summary} · score` }, [
+    { run, trialId: trial.trialId, spans: trial.spans, stopReason: trial.stopReason, sampler: sampler.version },
+  ]);
+  return { slot, trial, score };
+}

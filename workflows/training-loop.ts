@@ -1,0 +1,77 @@
+import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
+import type { SamplerPath } from '../core/ids.ts';
+import type { Outcome } from '../core/run/phase.ts';
+import type { StepResult } from '../core/run/results.ts';
+import type { distill } from './distill.ts';
+import { training } from './proxies.ts';
+import type { Run } from './run.ts';
+import { addRow } from './run-state.ts';
+
+export const stepName = (step: number) => `step-${String(step).padStart(4, '0')}`;
+
+/** Runs the steps that are left. Returns an outcome when the guards end the run, null when all steps are done. */
+export async function trainSteps(run: Run): Promise<Outcome | null> {
+  const { plan } = run.pinned;
+  if (!run.facts.training) await openTraining(run);
+  while (run.facts.step < plan.steps) {
+    if (workflowInfo().continueAsNewSuggested) await startAnew(run);
+    await run.breathe();
+    await run.afford(meanStepUsd(run), `step ${run.facts.step + 1}`);
+    const result = await run.step(run.facts.step + 1);
+    await bookStep(run, result);
+    if (result.kill !== null) {
+      run.note(`tripwire: ${result.kill}`);
+      return 'stopped by tripwire';
+    }
+    if (result.guard.emptyStreak >= 2) return 'stopped: nothing to train on';
+    if (run.facts.step === plan.steps) break;
+    if (run.facts.step % plan.samplerRefreshEvery === 0) await refreshSampler(run);
+    if (run.facts.step % plan.saveStateEvery === 0) await saveState(run);
+  }
+  return null;
+}
+
+async function openTraining(run: Run): Promise<void> {
+  run.facts.training = await training(run.pinned.plan).openTraining({ run: run.pinned.ref });
+  await refreshSampler(run);
+}
+
+async function bookStep(run: Run, result: StepResult): Promise<void> {
+  run.facts.step = result.row.step;
+  run.facts.training = { ...run.training, nextSeqId: result.nextSeqId };
+  run.facts.guard = result.guard;
+  addRow(run.facts, result.row);
+  for (const warning of result.row.warnings) run.note(`step ${result.row.step}: ${warning}`);
+  await run.book(result.row.meters);
+}
+
+/** Publishes the current weights for sampling as `step-NNNN`; the trials of the next step use them. */
+export async function refreshSampler(run: Run): Promise<SamplerPath> {
+  const name = stepName(run.facts.step);
+  const saved = await training(run.pinned.plan).saveSampler.executeWithOptions({ summary: `${name} · sampler` }, [
+    { run: run.pinned.ref, training: run.training, name },
+  ]);
+  run.facts.training = { ...run.training, nextSeqId: saved.nextSeqId };
+  run.facts.sampler = { kind: 'sampler', model: run.pinned.plan.studentModel, path: saved.path, version: name };
+  return saved.path;
+}
+
+export async function saveState(run: Run) {
+  const name = stepName(run.facts.step);
+  const saved = await training(run.pinned.plan).saveState.executeWithOptions({ summary: `${name} · state` }, [
+    { run: run.pinned.ref, training: run.training, name },
+  ]);
+  run.facts.training = { ...run.training, nextSeqId: saved.nextSeqId };
+  return saved.path;
+}
+
+function meanStepUsd(run: Run): number {
+  const { rows } = run.facts;
+  return rows.length === 0 ? 0 : rows.reduce((sum, row) => sum + row.usd, 0) / rows.length;
+}
+
+/** Goes on in a new execution with a short history; no child is open here. */
+async function startAnew(run: Run): Promise<never> {
+  await condition(allHandlersFinished);
+  return continueAsNew<typeof distill>(null, { facts: run.facts, desk: run.desk.carry() });
+}

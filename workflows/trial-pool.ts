@@ -1,0 +1,62 @@
+import { condition, setHandler, workflowInfo } from '@temporalio/workflow';
+import type { TrialSummary } from '../core/run/trial.ts';
+import { progressQuery, type TrialProgress } from './messages.ts';
+
+/** A place in a batch (task × attempt) and what came of it; a trial that was tried again keeps its slot. */
+export type Slotted = { readonly slot: string; readonly trial: TrialSummary };
+
+/**
+ * Fills the slots of a batch, at most `concurrency` at once, and answers the `progress` query.
+ * Stops starting new ones when the history grows long: what is left then goes to the next execution.
+ */
+export class TrialPool<Result extends Slotted> {
+  readonly done: Result[];
+  private running = 0;
+  private readonly label: string;
+  private readonly slots: readonly string[];
+
+  constructor(label: string, slots: readonly string[], done: readonly Result[]) {
+    this.label = label;
+    this.slots = slots;
+    this.done = [...done];
+    setHandler(progressQuery, () => this.progress());
+  }
+
+  /** True when every slot is filled. */
+  get complete(): boolean {
+    return this.done.length === this.slots.length;
+  }
+
+  /** Returns when every slot is filled or the history is full; rejects as soon as one slot fails for good. */
+  async fill(concurrency: number, runOne: (slot: string) => Promise<Result>): Promise<void> {
+    const filled = new Set(this.done.map((result) => result.slot));
+    const failures: unknown[] = [];
+    for (const slot of this.slots.filter((slot) => !filled.has(slot))) {
+      await condition(() => this.running < concurrency || failures.length > 0);
+      if (failures.length > 0 || workflowInfo().continueAsNewSuggested) break;
+      this.running++;
+      void runOne(slot)
+        .then(
+          (result) => void this.done.push(result),
+          (error) => void failures.push(error),
+        )
+        .finally(() => this.running--);
+    }
+    await condition(() => this.running === 0 || failures.length > 0);
+    if (failures.length > 0) throw failures[0];
+  }
+
+  private progress(): TrialProgress {
+    const trials = this.done.map((result) => result.trial);
+    const count = (test: (trial: TrialSummary) => boolean) => trials.filter(test).length;
+    return {
+      label: this.label,
+      trials: this.slots.length,
+      done: trials.length,
+      running: this.running,
+      executed: count((trial) => trial.executed),
+      passed: count((trial) => trial.passed),
+      infraFailed: count((trial) => !trial.executed),
+    };
+  }
+}
