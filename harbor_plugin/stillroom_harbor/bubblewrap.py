@@ -144,10 +144,9 @@ class BubblewrapSession:
 
     async def start(self) -> None:
         """Raises RuntimeError with bubblewrap's own words if the machine refuses the sandbox."""
-        for name in ("usr", "etc", "proc", "dev"):
-            (self._root / name).mkdir()
-        (self._root / _MAILBOX).mkdir(parents=True)
-        self._mailbox_fd = os.open(self._root / _MAILBOX, os.O_RDONLY | os.O_DIRECTORY)
+        for name in ("usr", "etc", "proc", "dev", "run", _MAILBOX):
+            os.mkdir(f"{self._root}/{name}")
+        self._mailbox_fd = os.open(f"{self._root}/{_MAILBOX}", os.O_RDONLY | os.O_DIRECTORY)
         info_read, info_write = os.pipe()
         host_end, sandbox_end = socket.socketpair()
         with open(info_read) as info, host_end:

@@ -10,9 +10,10 @@ Named in a job template as `stillroom_harbor.environment:ProcessEnvironment` (`e
 - `read_only_binds`: host paths that bwrap sandboxes may read, e.g. a toolchain outside /usr.
 """
 
+import os
 import re
 import tempfile
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,8 @@ from stillroom_harbor.verifier import HostVerifier
 
 __all__ = ["HostVerifier", "ProcessEnvironment"]
 
-_DIRS = ("app", "tests", "solution", "tmp", "root", "home", "var/tmp", "logs/agent", "logs/verifier", "logs/artifacts")
+# Parents first.
+_DIRS = "app tests solution tmp root home var var/tmp logs logs/agent logs/verifier logs/artifacts".split()
 _BUILD_FILES = ("Dockerfile", "docker-compose.yaml")
 _DEFAULT_WORKDIR = "/app"
 
@@ -86,8 +88,9 @@ class ProcessEnvironment(BaseEnvironment):
         home = runner_dir(self._sandbox_root)
         self._top = Path(tempfile.mkdtemp(prefix="sandbox-", dir=home)).resolve()
         root = self._top / "fs"
+        root.mkdir()
         for name in _DIRS:
-            (root / name).mkdir(parents=True)
+            os.mkdir(f"{root}/{name}")
         if self._mode == "plain":
             session = PlainSession(self._top, root, ulimits)
             self._files = SandboxFiles(root, rewrite_script=session.rewrite_script)
@@ -105,7 +108,7 @@ class ProcessEnvironment(BaseEnvironment):
         target = self._workdir if self._enable_environment_dir_upload else "/tests"
         self._need_files().upload_dir(self.environment_dir, target, skip=_BUILD_FILES)
 
-    @property
+    @cached_property
     def _workdir(self) -> str:
         dockerfile = self.environment_dir / "Dockerfile"
         try:

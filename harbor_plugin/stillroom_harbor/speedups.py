@@ -48,9 +48,7 @@ def apply() -> None:
         if key not in known.answers:
             known.answers[key] = await load_task(config)
         task, download = known.answers[key]
-        mine = copy.copy(task)
-        mine.config = task.config.model_copy(deep=True)  # environments write overrides into it
-        return mine, download
+        return _own_copy(task), download
 
     Trial._load_task = staticmethod(load)  # type: ignore[method-assign]
     Packager.compute_content_hash = staticmethod(_once("content", Packager.compute_content_hash, str))  # type: ignore[method-assign]
@@ -59,6 +57,16 @@ def apply() -> None:
     Task.checksum = property(_once("checksum", Task.checksum.fget, lambda task: str(task.task_dir)))  # type: ignore[attr-defined]
     TaskFileFilter.is_excluded = _once("excluded", TaskFileFilter.is_excluded, _filter_folder)  # type: ignore[method-assign]
     TaskFileFilter.select = _once("select", TaskFileFilter.select, _filter_folder)  # type: ignore[method-assign]
+
+
+def _own_copy(task: Task) -> Task:
+    """A task whose environment settings can be written to: environments put their overrides into them."""
+    mine = copy.copy(task)
+    if task.config.steps or task.config.verifier.environment is not None:
+        mine.config = task.config.model_copy(deep=True)
+    else:
+        mine.config = task.config.model_copy(update={"environment": task.config.environment.model_copy()})
+    return mine
 
 
 def _filter_folder(file_filter: TaskFileFilter, _path: Path) -> str:

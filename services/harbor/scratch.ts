@@ -1,8 +1,12 @@
-import { access, constants, mkdir, mkdtemp, statfs } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { createHash } from 'node:crypto';
+import { access, constants, mkdir, mkdtemp, readdir, rm, statfs } from 'node:fs/promises';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const MIN_FREE_BYTES = 256 * 2 ** 20;
+
+/** Names the machine as well as the process: containers that share a /dev/shm do not share process ids. */
+const MACHINE_PREFIX = `stillroom-trials-${createHash('sha256').update(hostname()).digest('hex').slice(0, 8)}-`;
 
 /** The fastest place for files that live as long as a trial: the RAM disk /dev/shm if it has room, else the temp directory. */
 export async function scratchRoot(): Promise<string> {
@@ -16,8 +20,22 @@ export async function scratchRoot(): Promise<string> {
   return tmpdir();
 }
 
-/** A new private folder for trial files under `root`; the caller removes it. */
+/** A new private folder for trial files under `root`, for the caller to remove; clears those that dead processes left there. */
 export async function makeScratchDir(root: string): Promise<string> {
   await mkdir(root, { recursive: true });
-  return mkdtemp(join(root, 'stillroom-trials-'));
+  for (const name of await readdir(root)) {
+    if (!name.startsWith(MACHINE_PREFIX)) continue;
+    const pid = Number(name.slice(MACHINE_PREFIX.length).split('-')[0]);
+    if (!isAlive(pid)) await rm(join(root, name), { recursive: true, force: true });
+  }
+  return mkdtemp(join(root, `${MACHINE_PREFIX}${process.pid}-`));
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
 }
