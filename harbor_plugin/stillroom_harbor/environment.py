@@ -4,7 +4,8 @@ Named in a job template as `stillroom_harbor.environment:ProcessEnvironment` (`e
 `stillroom_harbor.environment:HostVerifier` (`verifier.import_path`). `environment.kwargs`:
 
 - `mode`: "bwrap" (default) isolates with bubblewrap, without root; "plain" does not isolate at all.
-- `network`: false by default, whatever the task says; true gives bwrap sandboxes the host's network.
+- `network`: false by default, whatever the task says; true gives bwrap sandboxes the host's network (and with it the host's
+  local services), unless the task forbids it.
 - `limits`: see limits.py.
 - `sandbox_root`: where sandboxes live; default see runner_dir.default_root.
 - `read_only_binds`: host paths that bwrap sandboxes may read, e.g. a toolchain outside /usr.
@@ -21,7 +22,8 @@ from harbor.environments.base import BaseEnvironment, ExecResult
 from harbor.environments.capabilities import EnvironmentCapabilities
 from harbor.environments.definition import effective_exec_cwd
 
-from stillroom_harbor.bubblewrap import SYSTEM_DIRS, BubblewrapSession
+from stillroom_harbor.bubblewrap import BubblewrapSession
+from stillroom_harbor.bwrap_options import SYSTEM_DIRS
 from stillroom_harbor.files import SandboxFiles
 from stillroom_harbor.limits import ulimit_script
 from stillroom_harbor.plain import PlainSession
@@ -95,7 +97,8 @@ class ProcessEnvironment(BaseEnvironment):
             session = PlainSession(self._top, root, ulimits)
             self._files = SandboxFiles(root, rewrite_script=session.rewrite_script)
         else:
-            session = BubblewrapSession(self._top, root, home, self._network, ulimits, self._read_only_binds)
+            network = self._network and self._network_is_public
+            session = BubblewrapSession(self._top, root, home, network, ulimits, self._read_only_binds)
             self._files = SandboxFiles(root, read_only=SYSTEM_DIRS)
         self._copy_environment_dir()
         self._session = session

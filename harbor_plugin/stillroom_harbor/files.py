@@ -6,6 +6,8 @@ import stat
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
+OUTPUT_MAX_BYTES = 4 << 20  # of a command's stdout and of its stderr, from the start; the rest is dropped
+
 Rewrite = Callable[[bytes], bytes]
 
 

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from harbor.environments.base import ExecResult
 
-from stillroom_harbor.bubblewrap import OUTPUT_MAX_BYTES
-from stillroom_harbor.files import read_head
+from stillroom_harbor.files import OUTPUT_MAX_BYTES, read_head
 from stillroom_harbor.runner_dir import MARKER, kill_marked
 
 WARNING = (

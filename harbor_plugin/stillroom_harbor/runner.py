@@ -127,7 +127,7 @@ class Runner:
                 self._protocol.send(type="done", id=identity, trialDir=str(trial_dir), cancelled=True)
             else:
                 self._protocol.send(type="failed", id=identity, kind="cancelled", error="cancelled before it began")
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # some of harbor's parts exit where they should raise
             self._protocol.send(type="failed", id=identity, kind=kind, error=redact(_words(error)))
         finally:
             if trial is not None:

@@ -10,7 +10,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from stillroom_harbor.bubblewrap import BubblewrapSession, bwrap_path
+from stillroom_harbor.bubblewrap import BubblewrapSession
+from stillroom_harbor.bwrap_options import bwrap_path
 from stillroom_harbor.plain import PlainSession
 from stillroom_harbor.runner_dir import remove_tree, runner_dir
 

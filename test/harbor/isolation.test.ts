@@ -48,6 +48,9 @@ if (SANDBOX_MODE === 'bwrap') {
       expect(closed.observations).toEqual(['[1]', '[0] lo']);
       const open = await setting.run(runner, [probe], { kwargs: { network: true } });
       expect(open.observations).toEqual(['[0] reached']);
+      const taskDir = await setting.makeTask('offline', '[environment]\nnetwork_mode = "no-network"\n');
+      const forbidden = await setting.run(runner, [probe], { taskDir, kwargs: { network: true } });
+      expect(forbidden.observations).toEqual(['[1]']);
     });
 
     test('has no capabilities and cannot write to the system', async () => {
@@ -95,11 +98,7 @@ if (SANDBOX_MODE === 'bwrap') {
     });
 
     test('is a second one for a separate verifier, which gets the artifacts', async () => {
-      const taskDir = await setting.makeTask('separate', 'artifacts = ["/app/map"]\n[verifier]\nenvironment_mode = "separate"\n');
-      await writeFile(
-        join(taskDir, 'task.toml'),
-        'schema_version = "1.4"\nartifacts = ["/app/map"]\n[task]\nname = "lab/separate"\n[verifier]\nenvironment_mode = "separate"\n',
-      );
+      const taskDir = await setting.makeTask('separate', '[verifier]\nenvironment_mode = "separate"\n', 'artifacts = ["/app/map"]\n');
       await writeFile(join(taskDir, 'tests/Dockerfile'), 'FROM debian\nWORKDIR /app\nCOPY . /tests\n');
       expect(await setting.run(runner, ['cp sun map'], { taskDir })).toMatchObject({ reward: 1 });
       expect(await setting.run(runner, ['echo 8 > map'], { taskDir })).toMatchObject({ reward: 0 });

