@@ -6,7 +6,7 @@ import { NoServer } from './errors.ts';
 export type Link = { readonly client: Client; readonly address: string; readonly namespace: string; close(): Promise<void> };
 
 export const DEFAULT_NAMESPACE = 'default';
-const CONNECT_TIMEOUT_MS = 5_000;
+const CONNECT_TIMEOUT_MS = 3_000;
 
 /** A server that comes back is noticed within a second; gRPC's own pauses between attempts grow to two minutes. */
 const RECONNECT = { 'grpc.initial_reconnect_backoff_ms': 250, 'grpc.max_reconnect_backoff_ms': 1_000 };

@@ -13,8 +13,8 @@ const PLAIN_MS = 1_000;
 export type ForegroundOptions = {
   readonly signal: AbortSignal;
   readonly view?: ProgressView;
-  /** Asks questions at the terminal, and signs the answers with this; null only shows how to answer. */
-  readonly decision: ((waitId: string) => Record<string, unknown>) | null;
+  /** Signs the answers to questions that are asked at a terminal. */
+  readonly decision: (waitId: string) => Record<string, unknown>;
 };
 
 /** Shows a run until it ends, and asks the person at the terminal what only a person can answer. Rejects with an AbortError on `signal`. */
@@ -24,7 +24,7 @@ export async function followInForeground(run: RunClient, console: Console, optio
   const onSnapshot = async (snapshot: Snapshot) => {
     view.show(snapshot);
     const wait = snapshot.status?.waitingFor;
-    if (!console.interactive || !decision || !wait || !isAskable(wait)) return;
+    if (!console.interactive || !wait || !isAskable(wait)) return;
     view.rest();
     await askPerson(run, wait, { decision, signal, tell: (text) => console.print(text) });
   };

@@ -1,4 +1,4 @@
-import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
+import { SEARCH_ATTRIBUTES } from '../workflows/search-attributes.ts';
 import type { Link } from './connection.ts';
 import { NoServer } from './errors.ts';
 import { grpcCodeOf, UNAVAILABLE } from './grpc.ts';
@@ -16,12 +16,6 @@ export type ListedRun = {
   readonly closedAt: string | null;
 };
 
-const PHASE = defineSearchAttributeKey('StillroomPhase', SearchAttributeType.KEYWORD);
-const WAITING_FOR = defineSearchAttributeKey('StillroomWaitingFor', SearchAttributeType.KEYWORD);
-const STEP = defineSearchAttributeKey('StillroomStep', SearchAttributeType.INT);
-const SOLVE_RATE = defineSearchAttributeKey('StillroomSolveRate', SearchAttributeType.DOUBLE);
-const SPENT_USD = defineSearchAttributeKey('StillroomSpentUsd', SearchAttributeType.DOUBLE);
-
 /** The newest runs, at most `limit`. Executions that went on in a new one are shown once, as that. */
 export async function readRuns(link: Link, limit: number): Promise<ListedRun[]> {
   const runs: ListedRun[] = [];
@@ -29,15 +23,15 @@ export async function readRuns(link: Link, limit: number): Promise<ListedRun[]> 
   try {
     for await (const found of link.client.workflow.list({ query })) {
       const { typedSearchAttributes: facts } = found;
-      const waitingFor = facts.get(WAITING_FOR) ?? null;
+      const waitingFor = facts.get(SEARCH_ATTRIBUTES.waitingFor) ?? null;
       runs.push({
         runId: found.workflowId,
         state: found.status.name.toLowerCase().replaceAll('_', ' '),
-        phase: facts.get(PHASE) ?? null,
+        phase: facts.get(SEARCH_ATTRIBUTES.phase) ?? null,
         waitingFor: waitingFor === 'nothing' ? null : waitingFor,
-        step: facts.get(STEP) ?? null,
-        solveRate: facts.get(SOLVE_RATE) ?? null,
-        spentUsd: facts.get(SPENT_USD) ?? null,
+        step: facts.get(SEARCH_ATTRIBUTES.step) ?? null,
+        solveRate: facts.get(SEARCH_ATTRIBUTES.solveRate) ?? null,
+        spentUsd: facts.get(SEARCH_ATTRIBUTES.spentUsd) ?? null,
         startedAt: found.startTime.toISOString(),
         closedAt: found.closeTime?.toISOString() ?? null,
       });

@@ -1,3 +1,4 @@
+import { userInfo } from 'node:os';
 import { type Command, Option } from 'commander';
 import { endWithParent } from '../../services/processes/index.ts';
 import { type Environment, readAppSettings, readEnvironment } from '../../services/settings/index.ts';
@@ -11,6 +12,7 @@ import { type Stack, startStack } from '../stack/stack.ts';
 import { endStack } from '../stack/stopping.ts';
 import { openProgressView } from '../view/progress-view.ts';
 import { addCommand, run } from './command.ts';
+import { type Deciding, decisionOf } from './deciding.ts';
 import { addStackFlags } from './stack-flags.ts';
 
 type Options = StackFlags & {
@@ -79,11 +81,13 @@ async function demoWithStack(console: Console, options: Options, given: StackOpt
   const built = await demoInput({ stateDir, sandbox, overrides: overridesOf(options), holdout: options.holdout ?? null });
   const before = [{ part: 'making the tasks', ms: performance.now() - startedAtMs }];
   const view = openProgressView(console);
+  const by: Deciding = { by: userInfo().username };
+  const decision = (waitId: string) => decisionOf(by, waitId);
   let stack: Stack | null = null;
   try {
     stack = await startStack(given, { onNotice: ({ line }) => view.remark(line), onStep: (text) => console.print(text), signal });
     const { runDemo } = await import('../demo/run-demo.ts');
-    return await runDemo(stack, console, { stateDir, taskQueue, built, before, view, signal });
+    return await runDemo(stack, console, { stateDir, taskQueue, built, before, view, signal, decision });
   } finally {
     if (stack) await endStack(stack, (text) => console.print(text));
   }

@@ -64,6 +64,7 @@ function announce(console: Console, { address, webUrl, trainerUrl, processes }: 
       `trainer   ${trainerUrl ?? `${process.env.TINKER_BASE_URL ?? 'the hosted service'} (not ours)`}`,
       '',
       'Start a run in another terminal:',
+      `  export TEMPORAL_ADDRESS=${address}`,
       '  stillroom start --config run.toml --tasks train.json --holdout holdout.json',
       'Ctrl-C stops everything here; runs go on with the next `stillroom up`.',
     ].join('\n'),

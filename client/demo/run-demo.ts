@@ -19,6 +19,8 @@ export type DemoRun = {
   readonly before: readonly WallPart[];
   readonly view: ProgressView;
   readonly signal: AbortSignal;
+  /** Signs answers that a person at the terminal gives. */
+  readonly decision: (waitId: string) => Record<string, unknown>;
 };
 
 /** Goes on with the demo's open run or starts a new one, shows it to its end, and returns the exit code. */
@@ -26,8 +28,9 @@ export async function runDemo(stack: Stack, console: Console, demo: DemoRun): Pr
   const link = await connectTo(stack.address);
   try {
     const run = await openOrStart(link, console, demo);
-    console.print(`Web UI: ${stack.webUrl}/namespaces/${link.namespace}/workflows/${run.runId}\n`);
-    const followed = await followInForeground(run, console, { signal: demo.signal, view: demo.view, decision: null });
+    console.print(`Web UI: ${stack.webUrl}/namespaces/${link.namespace}/workflows/${run.runId}`);
+    console.print(`other terminals reach it with: export TEMPORAL_ADDRESS=${stack.address}\n`);
+    const followed = await followInForeground(run, console, demo);
     const report = reportOf(run.runId, followed);
     const wall = [...demo.before, { part: 'start-up', ms: stack.startUpMs }, ...report.wall];
     return reportEnd({ ...report, wall }, console, true);

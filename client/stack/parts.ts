@@ -21,11 +21,11 @@ export function trainer(port: number, { stateDir }: StackOptions): ProcessSpec {
 }
 
 /** A worker of our own dev server; variables that lead elsewhere are taken away. */
-export function worker(index: number, roles: string | null, { environment, port, trainerPort }: StackOptions): ProcessSpec {
+export function worker(index: number, roles: string | null, { environment, port, trainerPort, stateDir }: StackOptions): ProcessSpec {
   return {
     name: index === 0 ? 'worker' : `worker-${index + 1}`,
     command: process.execPath,
-    args: [join(PROJECT_ROOT, 'worker.ts'), ...(roles === null ? [] : ['--roles', roles])],
+    args: [join(PROJECT_ROOT, 'worker.ts'), '--state', stateDir, ...(roles === null ? [] : ['--roles', roles])],
     cwd: PROJECT_ROOT,
     env: {
       ...LOCAL_SERVER_ONLY,

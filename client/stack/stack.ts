@@ -9,6 +9,7 @@ import {
   type Supervised,
   Supervisor,
 } from '../../services/processes/index.ts';
+import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { StackOptions } from './options.ts';
@@ -83,8 +84,11 @@ async function startParts(supervisor: Supervisor, options: StackOptions, onStep:
   try {
     const [httpPort, metricsPort] = (await freePorts(2)) as [number, number];
     const { environment, port, uiPort, dbFile, trainerPort } = options;
+    const searchAttributes = Object.values(SEARCH_ATTRIBUTES);
     onStep(trainerPort === null ? 'starting Temporal' : 'starting Temporal and the trainer');
-    const server = supervisor.start(devServer({ cli: environment.temporal, port, uiPort, httpPort, metricsPort, dbFile }));
+    const server = supervisor.start(
+      devServer({ cli: environment.temporal, port, uiPort, httpPort, metricsPort, dbFile, searchAttributes }),
+    );
     const services = [server, ...(trainerPort === null ? [] : [supervisor.start(trainer(trainerPort, options))])];
     const running = await allOrFirstFailure(services);
     signal.throwIfAborted();

@@ -30,6 +30,6 @@ function places({ adapter, weights, runDir, spend }: RunReport, colors: Colors):
   if (adapter) lines.push(['adapter', `${adapter.name} v${adapter.version}`], ['', adapter.path], ['handoff', adapter.handoffPath]);
   if (weights) lines.push(['sampler', weights.samplerPath], ['state', weights.statePath]);
   if (runDir) lines.push(['run folder', runDir]);
-  if (spend) lines.push(['spend', spendText(spend)]);
+  if (spend) lines.push(['spend', spendText({ ...spend, forecastUsd: null })]);
   return lines.map(([label, text]) => `${colors.dim(label.padEnd(10))} ${text}`).join('\n');
 }

@@ -24,7 +24,7 @@ export class PlainProgress {
   /** The lines to print for this snapshot; none when nothing happened. */
   lines(snapshot: Snapshot, nowMs: number): string[] {
     const lines = [...this.news(snapshot)];
-    if (lines.length === 0 && nowMs - this.spokeAtMs >= QUIET_MS) lines.push(signOfLife(snapshot));
+    if (lines.length === 0 && nowMs - this.spokeAtMs >= QUIET_MS) lines.push(...signOfLife(snapshot));
     if (lines.length > 0) this.spokeAtMs = nowMs;
     return lines;
   }
@@ -59,8 +59,10 @@ export class PlainProgress {
   }
 }
 
-function signOfLife({ status, progress, trouble }: Snapshot): string {
-  if (trouble) return trouble;
-  if (progress) return `${progress.label}: ${progress.done}/${progress.trials} trials done, ${progress.running} running`;
-  return status ? `phase: ${status.phase}` : 'starting';
+/** A run that waits for a person has said so and stays silent. */
+function signOfLife({ status, progress, trouble }: Snapshot): string[] {
+  if (trouble) return [`still: ${trouble}`];
+  if (progress) return [`${progress.label}: ${progress.done}/${progress.trials} trials done, ${progress.running} running`];
+  if (!status) return ['still starting'];
+  return status.waitingFor ? [] : [`still in phase ${status.phase}`];
 }

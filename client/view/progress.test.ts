@@ -64,3 +64,10 @@ test('plain progress speaks once of each event, and after 20 s of silence gives 
   expect(told.lines(snapshot({ status: stepped, trouble: 'server away' }), 41_000)).toEqual(['server away']);
   expect(told.lines(snapshot({ status: stepped, trouble: 'server away' }), 42_000)).toEqual([]);
 });
+
+test('plain progress stays silent while a person is waited for', () => {
+  const told = new PlainProgress(0);
+  const waiting = snapshot({ status: runStatus({ waitingFor: wait('cost') }) });
+  expect(told.lines(waiting, 0)).toHaveLength(2);
+  expect(told.lines(waiting, 3_600_000)).toEqual([]);
+});
