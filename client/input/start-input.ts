@@ -1,4 +1,5 @@
 import { describeConfigErrors, parseRunConfig, type RunConfig, refuseUnbuilt } from '../../core/config/index.ts';
+import { builtinAgent } from '../../core/run/builtin-agents.ts';
 import type { StartInput } from '../../core/run/start-input.ts';
 import { readInputFile } from './files.ts';
 import { localTaskProblems } from './local-tasks.ts';
@@ -27,6 +28,8 @@ export type BuiltStart = { readonly input: StartInput; readonly config: RunConfi
  */
 export async function buildStartInput(request: StartRequest, projectRoot: string): Promise<BuiltStart> {
   const problems = new Problems();
+  const known = builtinAgent(request.agent);
+  if ('refused' in known) problems.add(`--agent: ${known.refused}`);
   const [configFile, train, holdout] = await Promise.all([
     readInputFile(request.config, '--config'),
     readTaskIds(request.tasks, '--tasks', problems),

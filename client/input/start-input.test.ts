@@ -1,0 +1,104 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { CliError } from '../errors.ts';
+import { MAX_INPUT_FILE_BYTES } from './files.ts';
+import { buildStartInput, type StartRequest } from './start-input.ts';
+
+const CONFIG = `
+[student]
+base_model = "s"
+[teacher]
+model = "t"
+[harbor]
+job_template = "job.json"
+`;
+const TEMPLATE = JSON.stringify({ environment: { type: 'docker' }, datasets: [{ path: 'tasks' }] });
+
+let root: string;
+beforeAll(() => {
+  root = mkdtempSync(join(tmpdir(), 'start-input-'));
+  for (const [id, content] of Object.entries({ a: 'do a', b: 'do b', c: 'do c', twin: 'do a' })) writeTask(id, content);
+  writeTask('untested', 'do it');
+  rmSync(join(root, 'tasks/untested/tests'), { recursive: true });
+  write('job.json', TEMPLATE);
+});
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+function write(path: string, text: string): string {
+  const full = join(root, path);
+  mkdirSync(dirname(full), { recursive: true });
+  writeFileSync(full, text);
+  return full;
+}
+
+function writeTask(id: string, instruction: string): void {
+  write(`tasks/${id}/task.toml`, `name = "${id}"\n`);
+  write(`tasks/${id}/instruction.md`, instruction);
+  write(`tasks/${id}/tests/test.sh`, 'exit 0\n');
+}
+
+type Files = { config?: string; tasks?: string; holdout?: string };
+type Extra = Partial<StartRequest>;
+
+function build(files: Files, extra: Extra = {}) {
+  const config = write('run.toml', files.config ?? CONFIG);
+  const tasks = write('train.json', files.tasks ?? '["a", "b"]');
+  const holdout = write('holdout.json', files.holdout ?? '["c"]');
+  return buildStartInput({ agent: 'turn', config, tasks, holdout, ...extra }, root);
+}
+
+async function problemsOf(files: Files, extra: Extra = {}): Promise<string> {
+  const error = await build(files, extra).then(
+    () => null,
+    (problem: unknown) => problem,
+  );
+  expect(error).toBeInstanceOf(CliError);
+  expect((error as CliError).exitCode).toBe(2);
+  return (error as CliError).message;
+}
+
+test('puts the contents of the files into the input, and only what was said', async () => {
+  const { input, config } = await build({}, { yes: true, runDir: 'there' });
+  expect(input).toEqual({ agent: 'turn', config: CONFIG, taskIds: ['a', 'b'], holdoutTaskIds: ['c'], yes: true, runDir: 'there' });
+  expect(config.train.steps).toBe(40);
+});
+
+test.each<[name: string, files: Files, extra: Extra, message: RegExp]>([
+  ['a missing config', {}, { config: 'no/such.toml' }, /^--config no\/such\.toml: there is no such file$/],
+  ['a folder as config', {}, { config: tmpdir() }, /^--config \S+: is not a file$/],
+  ['a file that does not fit', { config: `# ${'x'.repeat(MAX_INPUT_FILE_BYTES)}` }, {}, /run\.toml: has \d+ bytes; at most \d+ fit/],
+  ['broken TOML', { config: '[student' }, {}, /run\.toml: not valid TOML/],
+  ['an unknown key', { config: `${CONFIG}\n[train]\nstep = 3` }, {}, /run\.toml: train\.step is not a known key$/],
+  [
+    'a key for what is not built',
+    { config: `${CONFIG}\n[train]\nloss = "ppo"` },
+    {},
+    /train\.loss asks for something this version cannot do/,
+  ],
+  ['task ids that are not JSON', { tasks: 'a, b' }, {}, /^--tasks \S+train\.json: not JSON/],
+  ['task ids of another shape', { tasks: '{"a": 1}' }, {}, /train\.json: must be a JSON array of task ids/],
+  ['a task id that is a number', { tasks: '["a", 7]' }, {}, /train\.json: must be a JSON array of task ids \(strings\): entry 1: /],
+  ['no task ids', { holdout: '[]' }, {}, /^--holdout \S+holdout\.json: must be .*: names no task$/],
+  ['a task twice in a split', { tasks: '["a", "b", "a"]' }, {}, /^--tasks \S+: names a more than once/],
+  ['splits that overlap by id', { holdout: '["b", "c"]' }, {}, /^--tasks and --holdout overlap: b is in both/],
+  ['splits that overlap by content', { holdout: '["twin"]' }, {}, /overlap by content: twin = a/],
+  ['a task that is nowhere', { tasks: '["a", "gone"]' }, {}, /task "gone" is not in the job template's tasks or datasets/],
+  ['a task folder without tests', { tasks: '["untested"]' }, {}, /untested has no tests\/test\.sh/],
+  ['a missing job template', { config: CONFIG.replace('job.json', 'none.json') }, {}, /none\.json: cannot be read/],
+  ['an agent that does not exist', {}, { agent: 'nobody' }, /^--agent: no agent "nobody"/],
+])('refuses %s', async (_, files, extra, message) => {
+  expect(await problemsOf(files, extra)).toMatch(message);
+});
+
+test('tells everything that is wrong at once', async () => {
+  const message = await problemsOf({ config: '[student]\nbase_model = 7\n', tasks: '[]', holdout: '["c", "c"]' });
+  expect(message).toMatch(/^\d+ things are wrong:\n/);
+  for (const part of ['student.base_model = 7', '[teacher] is missing', 'train.json', 'holdout.json']) expect(message).toContain(part);
+});
+
+test("does not look for tasks that are said to be on the workers' machines", async () => {
+  const { input } = await build({ tasks: '["elsewhere"]' }, { tasksElsewhere: true });
+  expect(input.taskIds).toEqual(['elsewhere']);
+});
