@@ -1,6 +1,9 @@
-import { exponentials, heap, reserve } from './heap.ts';
+import { exponentials, heap as heapOfThread, reserve } from './heap.ts';
 import { NORM_EPS, ROPE_BASE } from './shape.ts';
 import type { ModelShape } from './types.ts';
+
+/** A constant of this module: a test runner turns imported names into property reads, which are slow in loops. */
+const heap = heapOfThread;
 
 /** y = x / rms(x) · gain per row; `inverse[row]` keeps 1/rms for the backward pass. */
 export const rmsNorm = (x: number, gain: number, y: number, inverse: number, rows: number, width: number): void => {

@@ -1,6 +1,9 @@
 import type { KeyValueCache } from './forward.ts';
-import { heap, reserve } from './heap.ts';
+import { heap as heapOfThread, reserve } from './heap.ts';
 import type { DenseWeights, ModelShape } from './types.ts';
+
+/** A constant of this module: a test runner turns imported names into property reads, which are slow in loops. */
+const heap = heapOfThread;
 
 /** Keys and values of one sequence: what `tokens` left in the cache under `weights`. */
 export type CachedSequence = {

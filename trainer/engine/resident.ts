@@ -1,6 +1,9 @@
-import { heap, reserve } from './heap.ts';
+import { heap as heapOfThread, reserve } from './heap.ts';
 import { type LayerPlaces, type Places, placesOf } from './shape.ts';
 import type { DenseWeights, ModelShape } from './types.ts';
+
+/** A constant of this module: a test runner turns imported names into property reads, which are slow in loops. */
+const heap = heapOfThread;
 
 /**
  * Weights in the heap, twice: as stored ([out, in], for gradients towards the input) and transposed ([in, out], for the forward

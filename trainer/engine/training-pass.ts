@@ -1,10 +1,13 @@
 import { backward, type GradientScope } from './backward.ts';
 import { logSumExp } from './elementwise.ts';
 import { forwardHead, forwardLayers, type Segment, takeActivations } from './forward.ts';
-import { Arena, exponentials, heap, reserve } from './heap.ts';
+import { Arena, exponentials, heap as heapOfThread, reserve } from './heap.ts';
 import { type TokenLoss, tokenLoss } from './losses.ts';
 import { type Resident, resident } from './resident.ts';
 import type { DenseWeights, LossBatch, LossResult, ModelShape, TokenRows } from './types.ts';
+
+/** A constant of this module: a test runner turns imported names into property reads, which are slow in loops. */
+const heap = heapOfThread;
 
 /** Sequences of a batch go through the model in chunks of at most this many rows, so that memory is constant and caches stay warm. */
 const CHUNK_ROWS = 512;
