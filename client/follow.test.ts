@@ -76,3 +76,10 @@ test('when no worker can tell the last status any more, the known one is kept', 
 test('an unknown run is an error at once', async () => {
   await expect(seen([{ state: new CliError('there is no run "x"') }])).rejects.toThrow('there is no run "x"');
 });
+
+test('an interrupt ends the following at once, also while an answer is waited for', async () => {
+  const run = { ...scripted([{}]), status: () => new Promise<never>(() => {}) };
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(), 10);
+  await expect(followRun(run, { intervalMs: 0, signal: controller.signal, onSnapshot: () => {} })).rejects.toThrow(/aborted/);
+});

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunStatus, TrialProgress } from '../workflows/messages.ts';
 import { NoAnswer, NoServer } from './errors.ts';
+import { orAborted } from './interrupt.ts';
 import type { RunClient, RunEnd } from './run-client.ts';
 
 /** What is known of a run at one moment. `trouble` says why it may be old. */
@@ -32,17 +33,23 @@ const NO_WORKER = 'no worker answers; waiting for one';
 export async function followRun(run: FollowedRun, { intervalMs, signal, onSnapshot }: FollowOptions): Promise<Followed> {
   let last: Snapshot = { status: null, progress: null, trouble: null };
   for (;;) {
-    signal?.throwIfAborted();
-    try {
-      const state = await run.state();
-      if (!state.open) return await ended(run, last.status, state.startedAtMs, state.closedAtMs);
-      const status = await run.status();
-      last = { status, progress: await childProgress(run, status), trouble: null };
-    } catch (error) {
-      last = { ...last, trouble: troubleOf(error) };
-    }
+    const seen = await orAborted(look(run, last), signal);
+    if ('end' in seen) return seen;
+    last = seen;
     await onSnapshot(last);
     await sleep(intervalMs, undefined, signal ? { signal } : {});
+  }
+}
+
+/** One look at the run: a new snapshot, or its end. What cannot be read now is trouble, and the old snapshot stays. */
+async function look(run: FollowedRun, last: Snapshot): Promise<Snapshot | Followed> {
+  try {
+    const state = await run.state();
+    if (!state.open) return await ended(run, last.status, state.startedAtMs, state.closedAtMs);
+    const status = await run.status();
+    return { status, progress: await childProgress(run, status), trouble: null };
+  } catch (error) {
+    return { ...last, trouble: troubleOf(error) };
   }
 }
 

@@ -3,6 +3,7 @@ import { EXIT, exitCodeOf } from './exit-codes.ts';
 import { type Followed, followRun, type Snapshot } from './follow.ts';
 import { askPerson, isAskable } from './questions.ts';
 import type { RunClient } from './run-client.ts';
+import { estimateTable } from './view/estimate-table.ts';
 import { finalText } from './view/final.ts';
 import { openProgressView, type ProgressView } from './view/progress-view.ts';
 import type { RunReport } from './view/report.ts';
@@ -24,8 +25,9 @@ export async function followInForeground(run: RunClient, console: Console, optio
   const onSnapshot = async (snapshot: Snapshot) => {
     view.show(snapshot);
     const wait = snapshot.status?.waitingFor;
-    if (!console.interactive || !wait || !isAskable(wait)) return;
+    if (!console.interactive || !snapshot.status || !wait || !isAskable(wait)) return;
     view.rest();
+    if (wait.kind === 'cost') await showEstimate(run, console, snapshot.status.spend.maxUsd);
     await askPerson(run, wait, { decision, signal, tell: (text) => console.print(text) });
   };
   try {
@@ -33,6 +35,12 @@ export async function followInForeground(run: RunClient, console: Console, optio
   } finally {
     view.rest();
   }
+}
+
+/** The whole estimate, before somebody is asked whether it is worth it. */
+async function showEstimate(run: RunClient, console: Console, maxUsd: number | null): Promise<void> {
+  const estimate = await run.estimate().catch(() => null); // the question stands by itself, and is asked again when nobody answers
+  if (estimate) console.print(`\n${estimateTable(estimate, maxUsd, console.colors)}\n`);
 }
 
 /** Failures that mean the run's input was wrong. */

@@ -6,7 +6,7 @@ import type { Console } from '../console.ts';
 import { type Override, parseOverride } from '../demo/overrides.ts';
 import { EXIT } from '../exit-codes.ts';
 import { positiveNumber, wholeNumber } from '../input/number.ts';
-import { isAbort, onInterrupt } from '../interrupt.ts';
+import { type Interrupt, isAbort, onInterrupt } from '../interrupt.ts';
 import { type StackFlags, type StackOptions, stackOptions } from '../stack/options.ts';
 import { type Stack, startStack } from '../stack/stack.ts';
 import { endStack } from '../stack/stopping.ts';
@@ -63,7 +63,7 @@ async function demo(console: Console, options: Options): Promise<number> {
   const interrupt = onInterrupt();
   endWithParent(() => process.emit('SIGTERM'));
   try {
-    return await demoWithStack(console, options, given, settings.taskQueues.control, interrupt.signal);
+    return await demoWithStack(console, options, given, settings.taskQueues.control, interrupt);
   } catch (error) {
     if (!isAbort(error)) throw error;
     console.print('interrupted; the same command goes on with this run');
@@ -73,7 +73,8 @@ async function demo(console: Console, options: Options): Promise<number> {
   }
 }
 
-async function demoWithStack(console: Console, options: Options, given: StackOptions, taskQueue: string, signal: AbortSignal) {
+async function demoWithStack(console: Console, options: Options, given: StackOptions, taskQueue: string, interrupt: Interrupt) {
+  const { signal } = interrupt;
   const startedAtMs = performance.now();
   const { demoInput } = await import('../demo/inputs.ts');
   const { stateDir, environment } = given;
@@ -89,6 +90,6 @@ async function demoWithStack(console: Console, options: Options, given: StackOpt
     const { runDemo } = await import('../demo/run-demo.ts');
     return await runDemo(stack, console, { stateDir, taskQueue, built, before, view, signal, decision });
   } finally {
-    if (stack) await endStack(stack, (text) => console.print(text));
+    if (stack) await endStack(stack, interrupt, (text) => console.print(text));
   }
 }

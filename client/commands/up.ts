@@ -44,7 +44,7 @@ async function up(console: Console, options: Options): Promise<number> {
     if (isAbort(error)) return EXIT.interrupted;
     throw error;
   } finally {
-    if (stack) await endStack(stack, (text) => console.print(text));
+    if (stack) await endStack(stack, interrupt, (text) => console.print(text));
     interrupt.release();
   }
 }

@@ -1,4 +1,4 @@
-import { describeConfigErrors, parseRunConfig, type RunConfig, refuseUnbuilt } from '../../core/config/index.ts';
+import { parseRunConfig, type RunConfig, refuseUnbuilt } from '../../core/config/index.ts';
 import { builtinAgent } from '../../core/run/builtin-agents.ts';
 import type { StartInput } from '../../core/run/start-input.ts';
 import { readInputFile } from './files.ts';
@@ -62,6 +62,6 @@ async function readTaskIds(path: string, option: string, problems: Problems): Pr
 function checkedConfig(text: string, path: string, problems: Problems): RunConfig | null {
   const parsed = parseRunConfig(text, path);
   const errors = parsed.ok ? refuseUnbuilt(parsed.config) : parsed.errors;
-  if (errors.length > 0) problems.add(...describeConfigErrors(errors).split('\n'));
+  if (errors.length > 0) problems.add(...errors.map((error) => error.message));
   return parsed.ok ? parsed.config : null;
 }
