@@ -87,6 +87,7 @@ test.each<[name: string, files: Files, extra: Extra, message: RegExp]>([
   ['a task that is nowhere', { tasks: '["a", "gone"]' }, {}, /task "gone" is not in the job template's tasks or datasets/],
   ['a task folder without tests', { tasks: '["untested"]' }, {}, /untested has no tests\/test\.sh/],
   ['a missing job template', { config: CONFIG.replace('job.json', 'none.json') }, {}, /none\.json: cannot be read/],
+  ['a run folder outside of the project', {}, { runDir: '../elsewhere' }, /^--run-dir \.\.\/elsewhere: must be below the project root/],
   ['an agent that does not exist', {}, { agent: 'nobody' }, /^--agent: no agent "nobody"/],
 ])('refuses %s', async (_, files, extra, message) => {
   expect(await problemsOf(files, extra)).toMatch(message);

@@ -1,3 +1,4 @@
+import { isAbsolute, relative, resolve } from 'node:path';
 import { parseRunConfig, type RunConfig, refuseUnbuilt } from '../../core/config/index.ts';
 import { builtinAgent } from '../../core/run/builtin-agents.ts';
 import type { StartInput } from '../../core/run/start-input.ts';
@@ -30,6 +31,8 @@ export async function buildStartInput(request: StartRequest, projectRoot: string
   const problems = new Problems();
   const known = builtinAgent(request.agent);
   if ('refused' in known) problems.add(`--agent: ${known.refused}`);
+  if (request.runDir !== undefined && !isBelow(projectRoot, request.runDir))
+    problems.add(`--run-dir ${request.runDir}: must be below the project root, where workers may write`);
   const [configFile, train, holdout] = await Promise.all([
     readInputFile(request.config, '--config'),
     readTaskIds(request.tasks, '--tasks', problems),
@@ -46,6 +49,11 @@ export async function buildStartInput(request: StartRequest, projectRoot: string
   const optional = { backend, promote, yes, runDir };
   const given = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined));
   return { input: { agent, config: configFile.text, taskIds: [...train], holdoutTaskIds: [...holdout], ...given }, config };
+}
+
+function isBelow(root: string, path: string): boolean {
+  const inside = relative(root, resolve(root, path));
+  return inside !== '' && !inside.startsWith('..') && !isAbsolute(inside);
 }
 
 async function readTaskIds(path: string, option: string, problems: Problems): Promise<readonly string[]> {
