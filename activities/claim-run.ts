@@ -1,23 +1,53 @@
-import { InputProblem } from './input-files.ts';
+import { asInputProblem, InputProblem } from './input-problem.ts';
 import type { RunFolder } from './run-folder.ts';
 import type { RunRecord } from './run-records.ts';
 
+const FILE = 'run.json';
+
+/** Where a run is claimed: `home` is the id's own folder below the run root, `folder` the one the run asked for, often the same. */
+export type RunPlaces = { readonly home: RunFolder; readonly folder: RunFolder };
+
 /**
- * Takes the run's folder for this execution. A folder that another execution took means that the run id was used before,
- * which holds also when the server has forgotten that run.
+ * Takes a run's id and folder for this execution. What another execution took was used before, which holds also when the server
+ * has forgotten that run. The same execution may come again: the claim then says what it pinned last.
+ * @throws InputProblem before anything is written
  */
-export async function claimRunId(folder: RunFolder, record: RunRecord): Promise<void> {
-  const claim = `${JSON.stringify(record, null, 2)}\n`;
-  const held = await folder.claim('run.json', claim);
-  if (held === claim) return;
-  if (executionIn(held) !== record.executionId)
-    throw new InputProblem('run id', `${record.runId} was used before (${folder.path} holds it): start the run under another id`);
+export async function claimRun({ home, folder }: RunPlaces, record: RunRecord): Promise<void> {
+  const { runId, executionId, runDir } = record;
+  try {
+    refuseOthers(await home.read(FILE), executionId, 'run id', `${runId} was used before: start the run under another id`);
+    const takenBy = await folder.read(FILE);
+    const taken = `${runDir} belongs to ${takenBy === null ? 'another run' : describe(takenBy)}: name another folder`;
+    refuseOthers(takenBy, executionId, 'runDir', taken);
+    if (takenBy === null && (await folder.names()).length > 0)
+      throw new InputProblem('runDir', `${runDir} holds other files already: name a new folder`);
+    await take(folder, `${JSON.stringify(record, null, 2)}\n`, record);
+    if (home.path !== folder.path) await take(home, `${JSON.stringify({ runId, executionId, runDir }, null, 2)}\n`, record);
+  } catch (error) {
+    throw asInputProblem(error, 'runDir', runDir);
+  }
 }
 
-function executionIn(text: string): string | null {
+async function take(folder: RunFolder, claim: string, { runId, executionId }: RunRecord): Promise<void> {
+  const held = await folder.claim(FILE, claim);
+  refuseOthers(held, executionId, 'run id', `${runId} was taken by another execution just now: start the run under another id`);
+  if (held !== claim) await folder.write(FILE, claim);
+}
+
+function refuseOthers(held: string | null, executionId: string, field: string, why: string): void {
+  if (held !== null && claimIn(held).executionId !== executionId) throw new InputProblem(field, why);
+}
+
+function describe(held: string): string {
+  const { runId } = claimIn(held);
+  return runId === undefined ? 'another run' : `run ${runId}`;
+}
+
+/** A claim that cannot be read is somebody's all the same. */
+function claimIn(text: string): { readonly runId?: string; readonly executionId?: string } {
   try {
-    return (JSON.parse(text) as { executionId?: string }).executionId ?? null;
+    return (JSON.parse(text) as { runId?: string; executionId?: string } | null) ?? {};
   } catch {
-    return null;
+    return {};
   }
 }

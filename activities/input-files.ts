@@ -1,23 +1,16 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { z } from 'zod';
 import { describeConfigErrors, parseRunConfig, type RunConfig, refuseUnbuilt } from '../core/config/index.ts';
-import { below } from './run-folder.ts';
+import { asInputProblem, InputProblem } from './input-problem.ts';
+import { reallyBelow } from './run-folder.ts';
 
-/** Something wrong with what a run was given. `field` is the input's or file's own name for it. */
-export class InputProblem extends Error {
-  override readonly name = 'InputProblem';
-  readonly field: string;
-  constructor(field: string, message: string) {
-    super(`${field}: ${message}`);
-    this.field = field;
-  }
-}
+/** Far above any config or split: what is larger is another file. */
+const MAX_BYTES = 8 * 1024 * 1024;
 
 /** The run config from TOML text, or from a path below the project root. */
 export async function readConfig(projectRoot: string, given: string): Promise<{ text: string; parsed: RunConfig }> {
-  const isText = given.includes('\n') || given.includes('=');
-  const text = isText ? given : await read(projectRoot, given, 'config');
-  const name = isText ? 'config' : given;
+  const text = isTomlText(given) ? given : await read(projectRoot, given, 'config');
+  const name = isTomlText(given) ? 'config' : given;
   const parsed = parseRunConfig(text, name);
   if (!parsed.ok) throw new InputProblem('config', describeConfigErrors(parsed.errors));
   const unbuilt = refuseUnbuilt(parsed.config);
@@ -42,13 +35,23 @@ export async function readTaskIds(
   return { text, ids: parsed.data };
 }
 
+/** The text of a file below the project root. @throws InputProblem when it cannot be read there */
 export async function read(projectRoot: string, path: string, field: string): Promise<string> {
   try {
-    return await readFile(below(projectRoot, path, field), 'utf8');
+    const whole = await reallyBelow(projectRoot, path, field);
+    const found = await stat(whole);
+    if (!found.isFile()) throw new InputProblem(field, `${path} is not a file`);
+    if (found.size > MAX_BYTES)
+      throw new InputProblem(field, `${path} has ${found.size} bytes, more than ${MAX_BYTES}: is it the right file?`);
+    return await readFile(whole, 'utf8');
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    throw new InputProblem(field, code === 'ENOENT' ? `there is no file ${path} below the project root` : message);
+    throw asInputProblem(error, field, `file ${path}`);
   }
+}
+
+/** A config has several tables, so its text has several lines; one line with `=` is a text that was cut, unless it ends like a file. */
+function isTomlText(given: string): boolean {
+  return given.includes('\n') || (given.includes('=') && !given.endsWith('.toml'));
 }
 
 function asJson(text: string, field: string): unknown {

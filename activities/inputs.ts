@@ -11,10 +11,11 @@ import type { StartInput } from '../core/run/start-input.ts';
 import type { PinnedTask } from '../core/run/trial.ts';
 import { drawTasks } from '../core/training/task-sampler.ts';
 import type { AppSettings } from '../services/settings/index.ts';
-import { claimRunId } from './claim-run.ts';
+import { claimRun } from './claim-run.ts';
 import { sha256 } from './digest.ts';
-import { InputProblem, readConfig, readTaskIds } from './input-files.ts';
-import { below, type RunFolder } from './run-folder.ts';
+import { readConfig, readTaskIds } from './input-files.ts';
+import { asInputProblem, InputProblem } from './input-problem.ts';
+import { below, type RunFolder, reallyBelow } from './run-folder.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
 import { refuseOverlap, resolveTasks } from './splits.ts';
 
@@ -31,6 +32,9 @@ export type InputActivities = ReturnType<typeof createInputActivities>;
 /** Run ids become folder names and parts of workflow ids. */
 const RUN_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 
+/** What a failure in history says at most; a config can be wrong in more ways than a person reads. */
+const MAX_MESSAGE_CHARS = 8_000;
+
 export function createInputActivities({ records, projectRoot, settings, folderOf }: InputDeps) {
   return {
     /**
@@ -42,11 +46,12 @@ export function createInputActivities({ records, projectRoot, settings, folderOf
         if (!RUN_ID.test(runId))
           throw new InputProblem('run id', `${JSON.stringify(runId)} must be letters, digits, dots, dashes and underscores, at most 100`);
         const record = await resolve({ runId, executionId, input }, projectRoot, settings);
-        await claimRunId(folderOf(record.runDir), record);
+        const home = folderOf(homeOf(runId, projectRoot, settings));
+        await claimRun({ home, folder: folderOf(record.runDir) }, record);
         const { config, jobTemplate, executionId: _, ...pinned } = record;
         return { ...pinned, ref: await records.pin(record) };
       } catch (error) {
-        if (error instanceof InputProblem) throw ApplicationFailure.nonRetryable(error.message, 'BadRunInput');
+        if (error instanceof InputProblem) throw ApplicationFailure.nonRetryable(shortened(error.message), 'BadRunInput');
         throw error;
       }
     },
@@ -83,13 +88,14 @@ async function resolve(
   const config = await readConfig(projectRoot, input.config);
   const taskIds = await readTaskIds(projectRoot, input.taskIds, 'taskIds');
   const holdoutTaskIds = await readTaskIds(projectRoot, input.holdoutTaskIds, 'holdoutTaskIds');
-  const { jobTemplate, train, holdout } = await resolveTasks(projectRoot, config.parsed, taskIds.ids, holdoutTaskIds.ids);
+  const ids = { taskIds: taskIds.ids, holdoutTaskIds: holdoutTaskIds.ids };
+  const { jobTemplate, templateText, train, holdout } = await resolveTasks(projectRoot, config.parsed, ids);
   refuseOverlap(train, holdout);
   const pin = ({ id, path, digest }: (typeof train)[number]): PinnedTask => ({ id, path, digest });
   return {
     runId,
     executionId,
-    runDir: relative(projectRoot, below(projectRoot, input.runDir ?? join(settings.runRoot, runId), 'runDir')),
+    runDir: input.runDir === undefined ? homeOf(runId, projectRoot, settings) : await chosenDir(projectRoot, input.runDir),
     trialPrefix: sha256(runId).slice(0, 8),
     agent,
     backend: 'local',
@@ -103,11 +109,29 @@ async function resolve(
       config: sha256(config.text),
       taskIds: sha256(taskIds.text),
       holdoutTaskIds: sha256(holdoutTaskIds.text),
-      jobTemplate: sha256(JSON.stringify(jobTemplate)),
+      jobTemplate: sha256(templateText),
     },
     config: config.parsed,
     jobTemplate,
   };
+}
+
+/** Folders are named relative to the project root: workers on other machines have another one. */
+function homeOf(runId: string, projectRoot: string, { runRoot }: InputDeps['settings']): string {
+  return relative(projectRoot, below(projectRoot, join(runRoot, runId), 'runRoot of the app settings'));
+}
+
+async function chosenDir(projectRoot: string, runDir: string): Promise<string> {
+  try {
+    return relative(projectRoot, await reallyBelow(projectRoot, runDir, 'runDir'));
+  } catch (error) {
+    throw asInputProblem(error, 'runDir', runDir);
+  }
+}
+
+function shortened(message: string): string {
+  const more = message.length - MAX_MESSAGE_CHARS;
+  return more <= 0 ? message : `${message.slice(0, MAX_MESSAGE_CHARS)} … and ${more} characters more`;
 }
 
 function agentNamed(name: string): PinnedAgent {

@@ -1,7 +1,11 @@
 import type { RunConfig } from '../core/config/index.ts';
+import type { TrialId } from '../core/ids.ts';
 import { failed, passed } from '../core/run/check.ts';
 import type { Check } from '../core/run/results.ts';
 import type { ModelRef } from '../core/run/trial.ts';
+import { buildDatums } from '../core/tokens/datums.ts';
+import { decodeEpisode, encodeEpisode } from '../core/tokens/episode-codec.ts';
+import type { Datum, Span } from '../core/tokens/span.ts';
 import { type ChatRenderer, proveTokens } from '../services/gateway/index.ts';
 import type { ModelAccess } from './model-access.ts';
 
@@ -20,10 +24,12 @@ export const PROBE_TEXTS = [
   '0123456789 -1.5e-3',
 ];
 
-export type ModelPair = {
-  readonly student: { readonly model: ModelRef; readonly renderer: ChatRenderer };
-  readonly teacher: { readonly model: ModelRef; readonly renderer: ChatRenderer };
-};
+export type ModelSide = { readonly model: ModelRef; readonly renderer: ChatRenderer };
+export type ModelPair = { readonly student: ModelSide; readonly teacher: ModelSide };
+export type Who = keyof ModelPair;
+
+/** How the checks reach models, and the signal that ends their calls. */
+export type Reach = { readonly models: Pick<ModelAccess, 'withSampler' | 'contextLimitTokens'>; readonly signal: AbortSignal };
 
 /** Student and teacher must read the same ids the same way, or a teacher's score says nothing about the student's token. */
 export async function checkVocabulary({ student, teacher }: ModelPair): Promise<Check> {
@@ -54,15 +60,11 @@ export async function checkTemplate({ student, teacher }: ModelPair): Promise<Ch
 }
 
 /** One token from each model: the cheapest sign that it can be reached and sampled. */
-export async function checkPing(
-  who: 'student' | 'teacher',
-  { model, renderer }: ModelPair['student'],
-  models: ModelAccess,
-): Promise<Check> {
+export async function checkPing(who: Who, { model, renderer }: ModelSide, { models, signal }: Reach): Promise<Check> {
   const prompt = await probePrompt(renderer);
   const startedAtMs = Date.now();
   const { tokens } = await models.withSampler(model, (sampler) =>
-    sampler.sample({ prompt, maxTokens: 1, temperature: 1, stopTokens: renderer.stopTokens }),
+    sampler.sample({ prompt, maxTokens: 1, temperature: 1, stopTokens: renderer.stopTokens, signal }),
   );
   const ms = Date.now() - startedAtMs;
   return tokens.length === 1
@@ -71,16 +73,17 @@ export async function checkPing(
 }
 
 /** The service must hold a turn at least; where it takes less than the run's budget, episodes end at its limit. */
-export async function checkContext(model: ModelRef, config: RunConfig, models: ModelAccess): Promise<Check> {
-  const name = `context of ${model.model}`;
+export async function checkContext(who: Who, { model }: ModelSide, config: RunConfig, { models }: Reach): Promise<Check> {
+  const name = `${who} context`;
   const [asked, turn] = [config.rollout.context_budget_tokens, config.sampling.max_tokens];
   const limit = await models.contextLimitTokens(model.model);
   if (limit === null) return passed(name, `the service does not say its limit; the run uses up to ${asked} tokens`, { asked });
   if (limit <= turn)
-    return failed(name, `the service takes ${limit} tokens, not more than one turn (sampling.max_tokens = ${turn}): lower it`, {
-      limit,
-      turn,
-    });
+    return failed(
+      name,
+      `the service takes ${limit} tokens of ${model.model}, not more than one turn (sampling.max_tokens = ${turn}): lower it`,
+      { limit, turn },
+    );
   const used = Math.min(limit, asked);
   return passed(
     name,
@@ -91,33 +94,54 @@ export async function checkContext(model: ModelRef, config: RunConfig, models: M
   );
 }
 
-/** Tokens in, tokens out: ids that the sampler issued, scored again as they would be recorded, must get the same log-probabilities. */
-export async function checkTokenProof({ model, renderer }: ModelPair['student'], models: ModelAccess): Promise<Check> {
+/**
+ * Tokens in, tokens out: ids that the sampler issued, stored and merged as a trial's are and scored as the teacher would score them,
+ * must get the log-probabilities that they were issued with.
+ */
+export async function checkTokenProof({ model, renderer }: ModelSide, { models, signal }: Reach): Promise<Check> {
   const name = 'tokens in, tokens out';
   const prompt = await probePrompt(renderer);
-  const issued = await models.withSampler(model, (sampler) =>
-    sampler.sample({ prompt, maxTokens: PROOF_TOKENS, temperature: 1, stopTokens: [] }),
-  );
-  const whole = new Int32Array([...prompt, ...issued.tokens]);
-  const { logprobs } = await models.withSampler(model, (sampler) => sampler.promptLogprobs(whole, {}));
+  const [sampled, issued, recomputed]: [number[], number[], number[]] = [[], [], []];
+  // A service may end a sequence early whatever it is told; then several make up the number.
+  while (sampled.length < PROOF_TOKENS) {
+    const maxTokens = PROOF_TOKENS - sampled.length;
+    const { tokens, logprobs, stop } = await models.withSampler(model, (sampler) =>
+      sampler.sample({ prompt, maxTokens, temperature: 1, stopTokens: [], signal }),
+    );
+    if (tokens.length === 0) return failed(name, 'the sampler returned no ids, not even a stop token');
+    const span = { callIndex: 0, prompt, sampled: tokens, logprobs: Float64Array.from(logprobs), stop, sampler: model.version };
+    const datum = asTrained(span);
+    if (datum === null) return failed(name, 'the sampler gave no usable log-probability');
+    const scores = await models.withSampler(model, (sampler) => sampler.promptLogprobs(datum.tokens, { signal }));
+    sampled.push(...tokens);
+    issued.push(...logprobs);
+    recomputed.push(...scores.logprobs.filter((_, position) => datum.mask[position] === 1));
+  }
   const { ok, reason, meanAbsDiffNats, maxAbsDiffNats } = proveTokens({
-    sampled: issued.tokens,
-    issued: issued.logprobs,
-    recomputed: logprobs.subarray(prompt.length),
+    sampled: Int32Array.from(sampled),
+    issued: Float64Array.from(issued),
+    recomputed: Float64Array.from(recomputed),
   });
-  const numbers = { tokens: issued.tokens.length, meanAbsDiffNats, maxAbsDiffNats };
+  const numbers = { tokens: sampled.length, ...(Number.isFinite(meanAbsDiffNats) ? { meanAbsDiffNats, maxAbsDiffNats } : {}) };
   return ok
-    ? passed(name, `mean difference ${meanAbsDiffNats.toExponential(1)} nats over ${issued.tokens.length} tokens`, numbers)
+    ? passed(name, `mean difference ${meanAbsDiffNats.toExponential(1)} nats over ${sampled.length} tokens`, numbers)
     : failed(name, `${reason}`, numbers);
 }
 
+/** One call on the way that every trial's calls take: into the blob store's bytes, out again, and into a training sequence. */
+function asTrained(span: Span): Datum | null {
+  const episode = decodeEpisode(encodeEpisode({ trial: 'preflight' as TrialId, spans: [span], stopReason: null }));
+  const noLimit = { contextBudgetTokens: Number.POSITIVE_INFINITY, maxDatumTokens: Number.POSITIVE_INFINITY };
+  return buildDatums([episode], noLimit).datums[0] ?? null;
+}
+
 /** A teacher that does not agree with itself would train noise. */
-export async function checkTeacherAgrees({ model, renderer }: ModelPair['teacher'], models: ModelAccess): Promise<Check> {
+export async function checkTeacherAgrees({ model, renderer }: ModelSide, { models, signal }: Reach): Promise<Check> {
   const name = 'teacher agrees with itself';
   const prompt = await probePrompt(renderer);
   const rounds: Float64Array[] = [];
   for (let round = 0; round < TEACHER_ROUNDS; round++)
-    rounds.push((await models.withSampler(model, (sampler) => sampler.promptLogprobs(prompt, {}))).logprobs);
+    rounds.push((await models.withSampler(model, (sampler) => sampler.promptLogprobs(prompt, { signal }))).logprobs);
   let spread = 0;
   for (let i = 1; i < prompt.length; i++) {
     const scores = rounds.map((row) => row[i] ?? Number.NaN);

@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { cancellationSignal, heartbeat } from '@temporalio/activity';
+import { cancellationSignal } from '@temporalio/activity';
 import type { BlobRef } from '../core/ids.ts';
 import { failed, passed } from '../core/run/check.ts';
 import type { Check } from '../core/run/results.ts';
 import type { ModelRef } from '../core/run/trial.ts';
 import type { ChatRenderer } from '../services/gateway/index.ts';
-import { nopAgent, trialConfig } from '../services/harbor/index.ts';
+import { nopAgent, type TrialRun, trialConfig } from '../services/harbor/index.ts';
+import { SessionLost } from '../services/tinker/index.ts';
+import { whileBeating } from './beating.ts';
 import { configuredRenderer } from './configured-renderer.ts';
-import type { ModelAccess } from './model-access.ts';
 import {
   checkContext,
   checkPing,
@@ -18,16 +19,18 @@ import {
   checkTokenProof,
   checkVocabulary,
   type ModelPair,
+  type Reach,
 } from './model-checks.ts';
 import type { RolloutDeps } from './rollouts.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
 
 export type PreflightDeps = {
   readonly records: RunRecords;
-  readonly models: ModelAccess;
+  readonly models: Reach['models'];
   /** Finds a model's renderer by the config's name for it. */
-  readonly renderer?: (config: RunRecord['config'], model: string) => ChatRenderer;
+  readonly renderer?: RendererOf;
 };
+type RendererOf = (config: RunRecord['config'], model: string) => ChatRenderer;
 export type PreflightActivities = ReturnType<typeof createPreflightActivities>;
 export type SandboxActivities = ReturnType<typeof createSandboxActivities>;
 
@@ -36,29 +39,31 @@ export function createPreflightActivities({ records, models, renderer = configur
     /** Looks at both models before money is spent. Every check is in the result with its numbers; the first that fails ends the round. */
     async checkModels({ run }: { run: BlobRef }): Promise<readonly Check[]> {
       const { config } = await records.load(run);
-      const checks: Check[] = [];
-      const pair = await tried('renderers', async () => pairOf(config, renderer));
-      if ('ok' in pair) return [pair];
-      checks.push(passed('renderers', `student ${pair.student.renderer.name}, teacher ${pair.teacher.renderer.name}`));
-      const rounds: [string, () => Promise<Check>][] = [
-        ['vocabulary', () => checkVocabulary(pair)],
-        ['template and stop ids', () => checkTemplate(pair)],
-        ['student answers', () => checkPing('student', pair.student, models)],
-        ['teacher answers', () => checkPing('teacher', pair.teacher, models)],
-        ['student context', () => checkContext(pair.student.model, config, models)],
-        ['teacher context', () => checkContext(pair.teacher.model, config, models)],
-        ['tokens in, tokens out', () => checkTokenProof(pair.student, models)],
-        ['teacher agrees with itself', () => checkTeacherAgrees(pair.teacher, models)],
-      ];
-      for (const [name, check] of rounds) {
-        const result = await tried(name, check);
-        heartbeat();
-        checks.push(result);
-        if (!result.ok) break;
-      }
-      return checks;
+      return whileBeating(() => modelChecks(config, { models, signal: cancellationSignal() }, renderer));
     },
   };
+}
+
+async function modelChecks(config: RunRecord['config'], reach: Reach, renderer: RendererOf): Promise<Check[]> {
+  const pair = await tried('renderers', async () => pairOf(config, renderer));
+  if ('ok' in pair) return [pair];
+  const checks = [passed('renderers', `student ${pair.student.renderer.name}, teacher ${pair.teacher.renderer.name}`)];
+  const rounds: [string, () => Promise<Check>][] = [
+    ['vocabulary', () => checkVocabulary(pair)],
+    ['template and stop ids', () => checkTemplate(pair)],
+    ['student answers', () => checkPing('student', pair.student, reach)],
+    ['teacher answers', () => checkPing('teacher', pair.teacher, reach)],
+    ['student context', () => checkContext('student', pair.student, config, reach)],
+    ['teacher context', () => checkContext('teacher', pair.teacher, config, reach)],
+    ['tokens in, tokens out', () => checkTokenProof(pair.student, reach)],
+    ['teacher agrees with itself', () => checkTeacherAgrees(pair.teacher, reach)],
+  ];
+  for (const [name, check] of rounds) {
+    const result = await tried(name, check);
+    checks.push(result);
+    if (!result.ok) break;
+  }
+  return checks;
 }
 
 export type SandboxDeps = Pick<RolloutDeps, 'records' | 'harbor' | 'trialsDir' | 'projectRoot'>;
@@ -68,7 +73,7 @@ export function createSandboxActivities(deps: SandboxDeps) {
     /** One dry-run trial with harbor's `nop` agent: the sandbox must start and the grader must yield a reward, 0 included. */
     async checkSandbox({ run }: { run: BlobRef }): Promise<readonly Check[]> {
       const record = await deps.records.load(run);
-      return [await tried('dry-run trial', () => dryRun(record, deps))];
+      return [await whileBeating(() => tried('dry-run trial', () => dryRun(record, deps)))];
     },
   };
 }
@@ -90,8 +95,7 @@ async function dryRun(record: RunRecord, { harbor, trialsDir, projectRoot }: San
     { rewardKey: record.config.harbor.reward_key, signal: cancellationSignal() },
   );
   await rm(outcome.trialDir, { recursive: true, force: true });
-  if (outcome.reward === null)
-    return failed(name, `task ${task.id} yields no reward (${outcome.infraReason}): the benchmark or the sandbox is broken`);
+  if (outcome.reward === null) return failed(name, `task ${task.id}: ${whyNoReward(outcome)}`);
   const ms = outcome.timings.totalMs ?? 0;
   return passed(name, `task ${task.id}: reward ${outcome.reward} for an agent that does nothing, in ${ms} ms`, {
     reward: outcome.reward,
@@ -99,7 +103,14 @@ async function dryRun(record: RunRecord, { harbor, trialsDir, projectRoot }: San
   });
 }
 
-function pairOf(config: RunRecord['config'], renderer: NonNullable<PreflightDeps['renderer']>): ModelPair {
+/** A trial that reached its grader had a sandbox; without a reward from there the task itself is at fault. */
+function whyNoReward({ infraReason, timings }: TrialRun): string {
+  return timings.verifierMs === null
+    ? `the sandbox did not get as far as the grader: ${infraReason}`
+    : `the benchmark is broken, its grader yields no reward: ${infraReason}`;
+}
+
+function pairOf(config: RunRecord['config'], renderer: RendererOf): ModelPair {
   const one = (model: string): { model: ModelRef; renderer: ChatRenderer } => ({
     model: { kind: 'base', model, version: model },
     renderer: renderer(config, model),
@@ -107,12 +118,13 @@ function pairOf(config: RunRecord['config'], renderer: NonNullable<PreflightDeps
   return { student: one(config.student.base_model), teacher: one(config.teacher.model) };
 }
 
-/** A check that throws has failed, with the reason as its detail. */
-async function tried<T>(name: string, check: () => Promise<T>): Promise<T | Check> {
+/** A check that throws has failed, with the reason as its detail. A lost session says nothing about the models: a new one is tried. */
+async function tried<T>(name: string, check: () => Promise<T>, isLastTry = false): Promise<T | Check> {
   try {
     return await check();
   } catch (error) {
     if (cancellationSignal().aborted) throw error;
+    if (error instanceof SessionLost && !isLastTry) return tried(name, check, true);
     return failed(name, error instanceof Error ? error.message : String(error));
   }
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { appendFile, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { isAbsolute, join, relative, resolve } from 'node:path';
+import { appendFile, link, mkdir, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { InputProblem } from './input-problem.ts';
 
 /** The folder of one run: a readable mirror of what history knows, never the truth. */
 export class RunFolder {
@@ -12,43 +13,84 @@ export class RunFolder {
 
   /** Writes a file whole or not at all. */
   async write(name: string, text: string): Promise<void> {
-    await mkdir(this.path, { recursive: true });
-    const partial = join(this.path, `${name}.${randomUUID()}.partial`);
+    await this.beside(name, text, (partial, path) => rename(partial, path));
+  }
+
+  /** Makes a file, whole, that must not be there yet. Returns what it holds: `text`, or what was there before. */
+  async claim(name: string, text: string): Promise<string> {
     try {
-      await writeFile(partial, text);
-      await rename(partial, join(this.path, name));
+      await this.beside(name, text, (partial, path) => link(partial, path));
+      return text;
     } catch (error) {
-      await rm(partial, { force: true });
-      throw error;
+      const held = (error as NodeJS.ErrnoException).code === 'EEXIST' ? await this.read(name) : null;
+      if (held === null) throw error;
+      return held;
     }
   }
 
-  /** Makes a file that must not be there yet. Returns what it holds: `text`, or what was there before. */
-  async claim(name: string, text: string): Promise<string> {
-    await mkdir(this.path, { recursive: true });
-    const path = join(this.path, name);
-    try {
-      const file = await open(path, 'wx');
-      await file.writeFile(text);
-      await file.close();
-      return text;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-      return readFile(path, 'utf8');
-    }
+  /** What a file holds; null where there is none. */
+  async read(name: string): Promise<string | null> {
+    return readFile(join(this.path, name), 'utf8').catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return null;
+      throw error;
+    });
+  }
+
+  /** Names of the files that are there, without those that a write left half. */
+  async names(): Promise<string[]> {
+    const names = await readdir(this.path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return [];
+      throw error;
+    });
+    return names.filter((name) => !name.endsWith(PARTIAL));
   }
 
   async append(name: string, line: string): Promise<void> {
     await mkdir(this.path, { recursive: true });
     await appendFile(join(this.path, name), `${line}\n`);
   }
+
+  /** Puts a finished file in its place: whoever reads there, or dies here, never meets half of one. */
+  private async beside(name: string, text: string, place: (partial: string, path: string) => Promise<void>): Promise<void> {
+    await mkdir(this.path, { recursive: true });
+    const partial = join(this.path, `${name}.${randomUUID()}${PARTIAL}`);
+    try {
+      await writeFile(partial, text);
+      await place(partial, join(this.path, name));
+    } finally {
+      await rm(partial, { force: true });
+    }
+  }
 }
 
-/** `path` below `root`; a path that leads out is refused by the name of its field. */
+const PARTIAL = '.partial';
+
+/** `path` below `root`. @throws InputProblem by the name of its field for a path that leads out. */
 export function below(root: string, path: string, field: string): string {
   const whole = resolve(root, path);
   const inside = relative(resolve(root), whole);
-  if (inside === '' || inside.startsWith('..') || isAbsolute(inside))
-    throw new Error(`${field}: ${path} is not below the project root; a run reads and writes only there`);
+  if (inside === '' || inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside)) throw leadsOut(field, path);
   return whole;
+}
+
+/** As `below`, with links followed: one that leads out of the root is refused too. */
+export async function reallyBelow(root: string, path: string, field: string): Promise<string> {
+  const whole = below(root, path, field);
+  const inside = relative(await realpath(root), await realpathSoFar(whole));
+  if (inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside)) throw leadsOut(field, path);
+  return whole;
+}
+
+/** Where the part of a path that exists really is. */
+async function realpathSoFar(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(path) === path) throw error;
+    return realpathSoFar(dirname(path));
+  }
+}
+
+function leadsOut(field: string, path: string): InputProblem {
+  return new InputProblem(field, `${path} is not below the project root; a run reads and writes only there`);
 }

@@ -1,0 +1,247 @@
+import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { StartInput } from '../core/run/start-input.ts';
+import { sha256 } from './digest.ts';
+import { RunRecords } from './run-records.ts';
+import { CONFIG, failureOf, Project, TEMPLATE } from './testing/project.ts';
+
+let project: Project;
+beforeEach(async () => {
+  project = await Project.make();
+});
+afterEach(() => project[Symbol.asyncDispose]());
+
+describe('a run that can start', () => {
+  it('is pinned by its content, and its folder says so', async () => {
+    const pinned = await project.resolve();
+    expect(pinned).toMatchObject({ runId: 'first', runDir: 'runs/first', backend: 'local', promote: false, yes: false });
+    expect(pinned.train.map(({ id, path }) => ({ id, path }))).toEqual([
+      { id: 'a', path: 'tasks/a' },
+      { id: 'b', path: 'tasks/b' },
+    ]);
+    expect(pinned.holdout.map(({ digest }) => digest)).toEqual([
+      expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
+      expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
+    ]);
+    expect(pinned.fileHashes).toEqual({
+      config: sha256(CONFIG),
+      taskIds: sha256('["a", "b"]'),
+      holdoutTaskIds: sha256('["x", "y"]'),
+      jobTemplate: sha256(JSON.stringify(TEMPLATE)),
+    });
+    expect(JSON.parse(await readFile(join(project.root, 'runs/first/run.json'), 'utf8'))).toMatchObject({
+      runId: 'first',
+      executionId: 'e1',
+    });
+  });
+
+  it.each<[string, Partial<StartInput>]>([
+    ['config as text', { config: CONFIG }],
+    ['config from a path with = in it', { config: 'lr=1e-4.toml' }],
+    ['splits as arrays', { taskIds: ['a', 'b'], holdoutTaskIds: ['x', 'y'] }],
+    ['a folder of its own choice', { runDir: 'elsewhere/deep' }],
+    ['a name that only begins with dots', { runDir: '..runs/first' }],
+  ])('with %s, comes to the same pin', async (_, input) => {
+    await project.file('lr=1e-4.toml', CONFIG);
+    const pinned = await project.resolve(input);
+    const plain = await project.resolve({}, { runId: 'other', executionId: 'e2' });
+    expect(pinned).toMatchObject({ plan: plain.plan, protocolHash: plain.protocolHash, train: plain.train });
+    expect(pinned.runDir).toBe(input.runDir ?? 'runs/first');
+  });
+
+  it('is not changed by files that change later: its activities read the record', async () => {
+    const pinned = await project.resolve();
+    await project.file('run.toml', CONFIG.replace('steps = 3', 'steps = 300'));
+    await project.file('train.json', '["x"]');
+    await project.file('job.json', '{}');
+    const record = await new RunRecords(project.blobs).load(pinned.ref);
+    expect(record.config.train.steps).toBe(3);
+    expect(record.jobTemplate).toEqual(TEMPLATE);
+    const drawn = await project.inputs(new RunRecords(project.blobs)).drawStepTasks({ run: pinned.ref, step: 1 });
+    expect(drawn.map(({ id }) => id).sort()).toEqual(['a', 'b']);
+  });
+
+  it('is estimated from its record, unpriced meters by name', async () => {
+    const { ref } = await project.resolve();
+    const estimate = await project.inputs().estimateRun({ run: ref });
+    expect(estimate).toMatchObject({ fullyPriced: false, trainEpisodes: 3 * 2 * 4 });
+    expect(estimate.unpricedMeters).toContain('teacher_sample');
+    expect(estimate.unpricedMeters).not.toContain('student_sample');
+  });
+
+  it.each([
+    ['task content', async () => project.task('x', { content: 'other' })],
+    ['sampling', async () => project.file('run.toml', CONFIG.replace('max_tokens = 28', 'max_tokens = 20'))],
+    ['turns', async () => project.file('run.toml', CONFIG.replace('[rollout]', '[rollout]\nmax_turns = 7'))],
+    ['attempts', async () => project.file('run.toml', `${CONFIG}[gate]\nk = 9\n`)],
+  ])('is judged by another protocol once %s changes', async (_, change) => {
+    const before = await project.resolve();
+    await change();
+    const after = await project.resolve({}, { runId: 'second', executionId: 'e2' });
+    expect(after.protocolHash).not.toBe(before.protocolHash);
+  });
+});
+
+describe('a run id', () => {
+  it('is taken for good: another execution is refused', async () => {
+    await project.resolve();
+    const failure = await failureOf(project.resolve({}, { executionId: 'e2' }));
+    expect(failure).toMatchObject({ type: 'BadRunInput', nonRetryable: true });
+    expect(failure.message).toBe('run id: first was used before: start the run under another id');
+  });
+
+  it('is taken wherever its first run had its folder', async () => {
+    await project.resolve({ runDir: 'elsewhere' });
+    expect((await failureOf(project.resolve({ runDir: 'third' }, { executionId: 'e2' }))).message).toMatch(
+      /^run id: first was used before/,
+    );
+    expect(await project.names('third')).toEqual([]);
+  });
+
+  it('may come again with the same execution, and gets the same pin', async () => {
+    const pinned = await project.resolve();
+    expect(await project.resolve()).toEqual(pinned);
+  });
+
+  it('and its file say what the last attempt of the execution pinned', async () => {
+    await project.resolve();
+    await project.file('run.toml', CONFIG.replace('steps = 3', 'steps = 4'));
+    expect((await project.resolve()).plan.steps).toBe(4);
+    expect(JSON.parse(await readFile(join(project.root, 'runs/first/run.json'), 'utf8'))).toMatchObject({ plan: { steps: 4 } });
+  });
+
+  it('is not lost to an attempt that died before its claim was whole', async () => {
+    await project.file('runs/first/run.json.0.partial', '{"runId":');
+    expect(await project.resolve()).toMatchObject({ runId: 'first' });
+  });
+
+  it('is taken by a claim that cannot be read', async () => {
+    await project.file('runs/first/run.json', '{"runId":');
+    expect((await failureOf(project.resolve())).message).toMatch(/^run id: first was used before/);
+  });
+
+  it('goes to one of two executions that come at once', async () => {
+    const tries = ['e1', 'e2', 'e3', 'e4'].map((executionId) => project.resolve({}, { executionId }));
+    const ended = await Promise.allSettled(tries);
+    expect(ended.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    for (const end of ended) if (end.status === 'rejected') expect(end.reason).toMatchObject({ type: 'BadRunInput', nonRetryable: true });
+  });
+
+  it.each(['', '.hidden', 'a/b', '../a', 'a b', 'x'.repeat(101), 'a\n'])('%j is refused', async (runId) => {
+    expect(await failureOf(project.resolve({}, { runId }))).toMatchObject({
+      type: 'BadRunInput',
+      message: expect.stringMatching(/^run id: /),
+    });
+  });
+});
+
+const broken = (text: string) => ({ config: `${CONFIG}${text}` });
+
+describe('what a run cannot start from', () => {
+  it.each<[string, Partial<StartInput>, RegExp]>([
+    ['a config that is not there', { config: 'no.toml' }, /^config: there is no file no\.toml below the project root$/],
+    ['a config outside the root', { config: '../run.toml' }, /^config: \.\.\/run\.toml is not below the project root/],
+    ['an absolute path', { config: '/etc/hostname' }, /^config: \/etc\/hostname is not below the project root/],
+    ['a folder as config', { config: 'tasks' }, /^config: tasks is not a file$/],
+    ['a path through a file', { config: 'run.toml/x' }, /^config: .*run\.toml\/x cannot be used/],
+    ['a path no system takes', { config: 'a\0b' }, /^config: /],
+    ['a path that is too long', { config: 'x'.repeat(5000) }, /^config: .*cannot be used/s],
+    ['broken TOML', broken('[train\n'), /^config: config: not valid TOML: /],
+    ['broken TOML in a file', { config: 'broken.toml' }, /^config: broken\.toml: not valid TOML: /],
+    ['one line that was cut', { config: 'student = 1' }, /^config: config: .*student/],
+    ['an unknown key', broken('[gate]\nkk = 3\n'), /^config: config: gate\.kk is not a known key$/],
+    ['an unknown section', broken('[gates]\nk = 3\n'), /^config: config: gates is not a section/],
+    ['openai_compat', { config: openaiCompat() }, /teacher\.backend asks for something this version cannot do/],
+    ['W&B', broken('[wandb]\nenabled = true\n'), /wandb\.enabled asks for something this version cannot do/],
+    ['warm-up', broken('[warmup]\nsteps = 2\n'), /warmup\.steps asks for something this version cannot do/],
+    ['overlapping steps', { config: CONFIG.replace('steps = 3', 'steps = 3\noverlap_steps = 1') }, /train\.overlap_steps asks for/],
+    ['e2b in the config', { config: CONFIG.replace('[harbor]', '[harbor]\nbackend = "e2b"') }, /harbor\.backend asks for/],
+    ['e2b in the input', { backend: 'e2b' }, /^backend: e2b sandboxes are not built yet/],
+    ['agent pi', { agent: 'pi' }, /^agent: agent pi \(terminus-2\) is not built yet/],
+    ['an unknown agent', { agent: 'mine@v3' }, /^agent: no agent "mine@v3"/],
+    ['another run to start from', { from: 'other' }, /^from: .*not built yet/],
+    ['task ids that are not there', { taskIds: 'no.json' }, /^taskIds: there is no file no\.json below the project root$/],
+    ['task ids outside the root', { holdoutTaskIds: '../../x.json' }, /^holdoutTaskIds: \.\.\/\.\.\/x\.json is not below the project root/],
+    ['task ids by a link that leads out', { taskIds: 'link.json' }, /^taskIds: link\.json is not below the project root/],
+    ['task ids in a linked folder', { taskIds: 'linked/ids.json' }, /^taskIds: linked\/ids\.json is not below the project root/],
+    ['task ids that are not JSON', { taskIds: 'run.toml' }, /^taskIds: is not JSON: /],
+    ['task ids of another shape', { taskIds: 'job.json' }, /^taskIds: must be a JSON array of task ids: /],
+    ['no task ids', { taskIds: 'none.json' }, /^taskIds: must be a JSON array of task ids: /],
+    ['no held-out ids', { holdoutTaskIds: [] }, /^holdoutTaskIds: must be a JSON array of task ids: /],
+    ['a task twice', { taskIds: ['a', 'b', 'a'] }, /^taskIds: task a is there twice/],
+    ['a held-out task twice', { holdoutTaskIds: ['x', 'x'] }, /^holdoutTaskIds: task x is there twice/],
+    ['splits that share an id', { holdoutTaskIds: ['x', 'a'] }, /^holdoutTaskIds: task a is in the training split too$/],
+    ['splits that share content', { holdoutTaskIds: ['x', 'twin'] }, /^holdoutTaskIds: task twin has the same content as training task a$/],
+    ['an unknown task', { taskIds: ['a', 'nowhere'] }, /^taskIds: task "nowhere" is not in the job template's/],
+    ['a task that is a path', { taskIds: ['../tasks/a'] }, /^taskIds: task "\.\.\/tasks\/a" is not in/],
+    ['a task without tests', { taskIds: ['a', 'untested'] }, /^taskIds: task folder .*untested has no tests\/test\.sh/],
+    ['a held-out task without tests', { holdoutTaskIds: ['untested'] }, /^holdoutTaskIds: task folder .*untested has no tests\/test\.sh/],
+    ['no job template', template('no.json'), /^harbor\.job_template: there is no file no\.json below the project root$/],
+    ['a job template outside', template('../job.json'), /^harbor\.job_template: \.\.\/job\.json is not below the project root/],
+    ['a job template that is not JSON', template('run.toml'), /^harbor\.job_template: run\.toml: not JSON/],
+    ['a job template with agents', template('agents.json'), /^harbor\.job_template: agents\.json: agents: must not be set/],
+    ['a job template with an unknown key', template('unknown.json'), /^harbor\.job_template: unknown\.json: .*n_trials/],
+    ['a job template without its dataset', template('dataset.json'), /^harbor\.job_template: datasets: folder .*gone does not exist/],
+    ['a folder outside the root', { runDir: '../out' }, /^runDir: \.\.\/out is not below the project root/],
+    ['the root itself as folder', { runDir: '.' }, /^runDir: \. is not below the project root/],
+    ['a folder behind a link that leads out', { runDir: 'linked/run' }, /^runDir: linked\/run is not below the project root/],
+    ['a folder that is a file', { runDir: 'run.toml' }, /^runDir: run\.toml cannot be used: /],
+    ['a folder in a file', { runDir: 'run.toml/run' }, /^runDir: run\.toml\/run cannot be used: /],
+    ['a folder with other things in it', { runDir: 'tasks' }, /^runDir: tasks holds other files already/],
+  ])('%s', async (_, input, message) => {
+    await project.task('twin', { content: 'a' });
+    await project.task('untested', { testScript: null });
+    await project.file('broken.toml', 'steps = \n');
+    await project.file('none.json', '[]');
+    await project.file('agents.json', JSON.stringify({ ...TEMPLATE, agents: [] }));
+    await project.file('unknown.json', JSON.stringify({ ...TEMPLATE, n_trials: 3 }));
+    await project.file('dataset.json', JSON.stringify({ ...TEMPLATE, datasets: [{ path: 'gone' }] }));
+    const outside = await mkdtemp(join(tmpdir(), 'stillroom-outside-'));
+    await writeFile(join(outside, 'ids.json'), '["a"]');
+    await symlink(join(outside, 'ids.json'), join(project.root, 'link.json'));
+    await symlink(outside, join(project.root, 'linked'));
+    const before = await project.names('.');
+    try {
+      const failure = await failureOf(project.resolve(input));
+      expect(failure).toMatchObject({ type: 'BadRunInput', nonRetryable: true });
+      expect(failure.message).toMatch(message);
+      // Nothing half-written: no run folder, no blob, nothing outside.
+      expect(await project.names('.')).toEqual(before);
+      expect(await project.names('linked')).toEqual(['ids.json']);
+    } finally {
+      await rm(outside, { recursive: true });
+    }
+  });
+
+  it('all wrong fields are named at once, with the file', async () => {
+    const changes = CONFIG.replace('steps = 3', 'steps = 0\ntopk = "eight"').replace('max_tokens = 28', 'max_tokens = -1');
+    await project.file('run.toml', changes);
+    const { message } = await failureOf(project.resolve());
+    for (const field of ['train.steps', 'train.topk', 'sampling.max_tokens'])
+      expect(message).toMatch(new RegExp(`run\\.toml: ${field} = `));
+  });
+
+  it('a folder that belongs to another run is named with it', async () => {
+    await project.resolve({ runDir: 'shared' });
+    const failure = await failureOf(project.resolve({ runDir: 'shared' }, { runId: 'second', executionId: 'e2' }));
+    expect(failure.message).toBe('runDir: shared belongs to run first: name another folder');
+    expect(await project.names('runs')).toEqual(['first']);
+  });
+
+  it('a message that would fill history is cut', async () => {
+    const { message } = await failureOf(project.resolve({ agent: 'x'.repeat(100_000) }));
+    expect(message.length).toBeLessThan(9_000);
+    expect(message).toMatch(/and \d+ characters more$/);
+  });
+});
+
+function template(path: string): Partial<StartInput> {
+  return { config: CONFIG.replace('"job.json"', JSON.stringify(path)) };
+}
+
+function openaiCompat(): string {
+  const keys = 'backend = "openai_compat"\nendpoint = "http://127.0.0.1:1/v1"\ntokenizer = "t"\nalignment = "chunk"';
+  return CONFIG.replace('[teacher]', `[teacher]\n${keys}`);
+}

@@ -1,0 +1,110 @@
+import { chmod, mkdir, mkdtemp, readdir, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { ApplicationFailure } from '@temporalio/common';
+import type { StartInput } from '../../core/run/start-input.ts';
+import { FileBlobStore } from '../../services/blobs/file-blob-store.ts';
+import { createInputActivities } from '../inputs.ts';
+import { RunFolder } from '../run-folder.ts';
+import { RunRecords } from '../run-records.ts';
+
+export const CONFIG = `
+[student]
+base_model = "stillroom/tiny-student"
+[teacher]
+model = "stillroom/tiny-teacher"
+[harbor]
+job_template = "job.json"
+[rollout]
+episode_timeout_s = 30
+context_budget_tokens = 1024
+[rollout.renderers]
+"stillroom/tiny-student" = "stillroom_tiny"
+"stillroom/tiny-teacher" = "stillroom_tiny"
+[train]
+steps = 3
+tasks_per_batch = 2
+[sampling]
+max_tokens = 28
+[pricing]
+student_sample = 0.5
+`;
+
+export const TEMPLATE = {
+  environment: { import_path: 'stillroom_harbor.environment:ProcessEnvironment', kwargs: { mode: 'bwrap' } },
+  verifier: { import_path: 'stillroom_harbor.environment:HostVerifier' },
+  datasets: [{ path: 'tasks' }],
+};
+
+/** What a run of this project starts from, unless a test says otherwise. */
+export const INPUT: StartInput = { agent: 'turn', config: 'run.toml', taskIds: 'train.json', holdoutTaskIds: 'holdout.json' };
+
+export const REWARDING = 'echo 0 > "$LOGS_DIR/verifier/reward.txt"\n';
+
+/** A project root in a temp folder: config, template, split files, and tasks a, b (to train on), x, y (held out). */
+export class Project implements AsyncDisposable {
+  readonly root: string;
+  readonly blobs: FileBlobStore;
+  readonly records: RunRecords;
+
+  private constructor(root: string) {
+    this.root = root;
+    this.blobs = new FileBlobStore(join(root, 'blobs'));
+    this.records = new RunRecords(this.blobs);
+  }
+
+  static async make(): Promise<Project> {
+    const project = new Project(await realpath(await mkdtemp(join(tmpdir(), 'stillroom-activities-'))));
+    for (const id of ['a', 'b', 'x', 'y']) await project.task(id);
+    await project.file('run.toml', CONFIG);
+    await project.file('job.json', JSON.stringify(TEMPLATE));
+    await project.file('train.json', '["a", "b"]');
+    await project.file('holdout.json', '["x", "y"]');
+    return project;
+  }
+
+  async file(path: string, text: string): Promise<void> {
+    await mkdir(dirname(join(this.root, path)), { recursive: true });
+    await writeFile(join(this.root, path), text);
+  }
+
+  async task(id: string, { content = id, testScript = REWARDING as string | null } = {}): Promise<void> {
+    await this.file(`tasks/${id}/task.toml`, `schema_version = "1.4"\n[task]\nname = "lab/${id}"\n`);
+    await this.file(`tasks/${id}/instruction.md`, `files sun\ntask ${content}\n`);
+    await this.file(`tasks/${id}/environment/sun`, '7\n');
+    if (testScript === null) return;
+    await this.file(`tasks/${id}/tests/test.sh`, `#!/bin/sh\n${testScript}`);
+    await chmod(join(this.root, `tasks/${id}/tests/test.sh`), 0o755);
+  }
+
+  /** What the root holds below a folder; empty where it is not there. */
+  async names(folder: string): Promise<string[]> {
+    return (await readdir(join(this.root, folder)).catch(() => [])).sort();
+  }
+
+  folderOf = (runDir: string): RunFolder => new RunFolder(this.root, runDir);
+
+  inputs(records = this.records) {
+    const settings = { runRoot: 'runs', taskQueues: { control: 'c', rollouts: 'r', training: 't' } };
+    return createInputActivities({ records, projectRoot: this.root, settings, folderOf: this.folderOf });
+  }
+
+  resolve(input: Partial<StartInput> = {}, { runId = 'first', executionId = 'e1' } = {}) {
+    return this.inputs().resolveRun({ runId, executionId, input: { ...INPUT, ...input } });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await rm(this.root, { recursive: true, force: true });
+  }
+}
+
+/** How an activity failed, as the server would be told. */
+export async function failureOf(work: Promise<unknown>): Promise<Pick<ApplicationFailure, 'type' | 'nonRetryable' | 'message'>> {
+  try {
+    await work;
+  } catch (error) {
+    if (error instanceof ApplicationFailure) return { type: error.type, nonRetryable: error.nonRetryable, message: error.message };
+    throw error;
+  }
+  throw new Error('it did not fail');
+}
