@@ -5,11 +5,12 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { TrialId } from '../core/ids.ts';
 import { trialTokens } from '../core/measures/health.ts';
 import { addMeters, type MeterTokens } from '../core/measures/meters.ts';
+import { samplerSeed } from '../core/random/seeded.ts';
 import type { ModelRef, TrialSpec, TrialSummary } from '../core/run/trial.ts';
 import { CONTEXT_OVERFLOW } from '../core/tokens/datums.ts';
 import { encodeEpisode } from '../core/tokens/episode-codec.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
-import type { Gateway, TrialRecord } from '../services/gateway/index.ts';
+import type { Gateway, TokenSampler, TrialRecord } from '../services/gateway/index.ts';
 import { type AgentConfig, type HarborRunner, type TrialRun, trialConfig } from '../services/harbor/index.ts';
 import { configuredRenderer } from './configured-renderer.ts';
 import type { ModelAccess } from './model-access.ts';
@@ -70,12 +71,18 @@ function sessionOptions({ config }: RunRecord, spec: TrialSpec, trialId: TrialId
   return {
     trialId,
     modelName: spec.model.model,
-    sampler: models.tokenSampler(spec.model),
+    sampler: seeded(models.tokenSampler(spec.model), spec.trialId),
     renderer: configuredRenderer(config, spec.model.model),
     contextLimitTokens,
     maxTokensPerCall: config.sampling.max_tokens,
     temperature: config.sampling.temperature,
   };
+}
+
+/** Seeds each call by trial and call number: siblings differ, and a trial that is run again is offered the same samples. */
+function seeded(sampler: TokenSampler, trialId: TrialId): TokenSampler {
+  let calls = 0;
+  return { version: sampler.version, sample: (request) => sampler.sample({ ...request, seed: samplerSeed(`${trialId} call ${calls++}`) }) };
 }
 
 /** What the run asks for, and no more than the service takes. */

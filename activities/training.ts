@@ -1,5 +1,6 @@
 import { activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
 import type { BlobRef, SamplerPath, StatePath } from '../core/ids.ts';
+import { samplerSeed } from '../core/random/seeded.ts';
 import type { TrainingRef, TrainResult } from '../core/run/results.ts';
 import { computeAdvantages } from '../core/tokens/advantages.ts';
 import { decodeScoredEpisode } from '../core/tokens/scored-codec.ts';
@@ -49,6 +50,7 @@ export function createTrainingActivities({ records, blobs, models, alterAdvantag
         const { modelId } = await client.createModel({
           baseModel: config.student.base_model,
           rank: config.student.lora_rank,
+          seed: samplerSeed(`${runId} lora`),
           userMetadata: { stillroom_run: runId },
         });
         return { sessionId: client.sessionId, modelId, nextSeqId: 1 };

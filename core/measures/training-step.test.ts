@@ -6,7 +6,10 @@ import { NO_GUARD_STATE } from '../run/results.ts';
 import type { TrialSummary } from '../run/trial.ts';
 import { closeTrainingStep } from './training-step.ts';
 
-const parsed = parseRunConfig('[student]\nbase_model="s"\n[teacher]\nmodel="t"\n[harbor]\njob_template="j"\n[pricing]\nstudent_sample=1\n', 'run.toml');
+const parsed = parseRunConfig(
+  '[student]\nbase_model="s"\n[teacher]\nmodel="t"\n[harbor]\njob_template="j"\n[pricing]\nstudent_sample=1\n',
+  'run.toml',
+);
 if (!parsed.ok) throw new Error('the config of this test must be valid');
 const { config } = parsed;
 
@@ -50,11 +53,31 @@ const train = (over: Partial<TrainResult> = {}): TrainResult => ({
   ...over,
 });
 const close = (trials: TrialSummary[], over: Partial<Parameters<typeof closeTrainingStep>[0]> = {}) =>
-  closeTrainingStep({ step: 1, sampler: 'step-0000', guard: NO_GUARD_STATE, trials: trials.map((t) => ({ trial: t, score: null })), train: train(), wallMs: 9, config, ...over });
+  closeTrainingStep({
+    step: 1,
+    sampler: 'step-0000',
+    guard: NO_GUARD_STATE,
+    trials: trials.map((t) => ({ trial: t, score: null })),
+    train: train(),
+    wallMs: 9,
+    config,
+    ...over,
+  });
 
 it('counts rates over executed trials; those that failed on infrastructure are counted apart', () => {
-  const { row } = close([trial(), trial({ passed: false, reward: 0 }), trial({ executed: false, passed: false, reward: null, sampledTokens: 90 })]);
-  expect(row).toMatchObject({ trials: 3, executedTrials: 2, passedTrials: 1, infraFailedTrials: 1, solveRate: 0.5, sampledTokensPerEpisode: 10 });
+  const { row } = close([
+    trial(),
+    trial({ passed: false, reward: 0 }),
+    trial({ executed: false, passed: false, reward: null, sampledTokens: 90 }),
+  ]);
+  expect(row).toMatchObject({
+    trials: 3,
+    executedTrials: 2,
+    passedTrials: 1,
+    infraFailedTrials: 1,
+    solveRate: 0.5,
+    sampledTokensPerEpisode: 10,
+  });
 });
 
 it('a step of no executed trial has no rate, which is not zero', () => {

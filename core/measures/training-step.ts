@@ -1,6 +1,6 @@
 import type { RunConfig } from '../config/schema.ts';
-import type { EpisodeScore, TrialSummary } from '../run/trial.ts';
 import type { GuardState, StepResult, TrainResult } from '../run/results.ts';
+import type { EpisodeScore, TrialSummary } from '../run/trial.ts';
 import { type Breach, checkTripwire, countEmptyStep } from './guards.ts';
 import { batchHealth } from './health.ts';
 import { addMeters } from './meters.ts';
@@ -25,7 +25,11 @@ export function closeTrainingStep({ step, sampler, guard, trials, train, wallMs,
   const health = batchHealth(executed);
   const tripwire = checkTripwire(guard, step, health, config.tripwire);
   const empty = countEmptyStep(tripwire.guard, train.updates === 0 ? 0 : train.datums);
-  const meters = addMeters(train.meters, ...all.map((trial) => trial.meters), ...trials.flatMap(({ score }) => (score ? [score.meters] : [])));
+  const meters = addMeters(
+    train.meters,
+    ...all.map((trial) => trial.meters),
+    ...trials.flatMap(({ score }) => (score ? [score.meters] : [])),
+  );
   return {
     row: {
       step,
@@ -59,7 +63,12 @@ export function closeTrainingStep({ step, sampler, guard, trials, train, wallMs,
     },
     nextSeqId: train.nextSeqId,
     guard: empty.guard,
-    kill: tripwire.kill ? tripwire.breaches.filter(({ level }) => level === 'kill').map(told).join('; ') : null,
+    kill: tripwire.kill
+      ? tripwire.breaches
+          .filter(({ level }) => level === 'kill')
+          .map(told)
+          .join('; ')
+      : null,
     empty: empty.guard.emptyStreak > 0,
   };
 }

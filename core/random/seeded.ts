@@ -7,6 +7,11 @@ export function seedFromName(name: string): bigint {
 }
 
 /** A seeded source of randomness; equal seeds give equal sequences on every machine. */
+/** A seed that every sampler takes: 31 bits. The same name gives the same seed, different names practically never do. */
+export function samplerSeed(name: string): number {
+  return Number(seedFromName(name) & 0x7fff_ffffn);
+}
+
 export type SeededRandom = {
   /** A whole number in [0, bound), without bias; bound ≤ 2³². */
   below(bound: number): number;

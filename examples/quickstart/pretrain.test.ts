@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { loadWeights } from './engine/index.ts';
+import { loadWeights } from '../../trainer/engine/index.ts';
 import { FINGERPRINT_STEPS, pretrain, RECIPES } from './pretrain.ts';
 
 const STEPS_AGAIN = 5;
 
 const committed = (name: keyof typeof RECIPES) => {
-  const file = new URL(`./weights/tiny-${name}.safetensors`, import.meta.url);
+  const file = new URL(`../../trainer/weights/tiny-${name}.safetensors`, import.meta.url);
   return loadWeights(readFileSync(file), `tiny-${name}.safetensors`);
 };
 

@@ -1,28 +1,20 @@
 /**
  * Makes the quickstart's two models, from nothing but seeds:
  *
- *   node trainer/pretrain.ts teacher    trainer/weights/tiny-teacher.safetensors   careful demonstrations
- *   node trainer/pretrain.ts student    trainer/weights/tiny-student.safetensors   careful ones first, then sloppy ones
+ *   node examples/quickstart/pretrain.ts teacher    trainer/weights/tiny-teacher.safetensors   careful demonstrations
+ *   node examples/quickstart/pretrain.ts student    trainer/weights/tiny-student.safetensors   careful ones first, then sloppy ones
  *
  * Each takes a few minutes on one core and writes its file at the end.
  */
 import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import type { QuickTask, Sloppiness, TaskKind, Turn } from '../examples/quickstart/content.ts';
-import {
-  createRng,
-  demonstrate,
-  demonstrateSloppily,
-  episodeText,
-  pretrainingTasks,
-  SLOPPINESS,
-  TASK_KINDS,
-} from '../examples/quickstart/content.ts';
-import { adamStep, noMoments } from './engine/adam.ts';
-import { TINY_SHAPE } from './engine/shape.ts';
-import { lossPass } from './engine/training-pass.ts';
-import type { DenseWeights, WeightedRows } from './engine/types.ts';
-import { initialWeights, weightsToBytes } from './engine/weights.ts';
+import { adamStep, noMoments } from '../../trainer/engine/adam.ts';
+import { TINY_SHAPE } from '../../trainer/engine/shape.ts';
+import { lossPass } from '../../trainer/engine/training-pass.ts';
+import type { DenseWeights, WeightedRows } from '../../trainer/engine/types.ts';
+import { initialWeights, weightsToBytes } from '../../trainer/engine/weights.ts';
+import type { QuickTask, Sloppiness, TaskKind, Turn } from './content.ts';
+import { createRng, demonstrate, demonstrateSloppily, episodeText, pretrainingTasks, SLOPPINESS, TASK_KINDS } from './content.ts';
 
 export type PretrainingRecipe = {
   readonly model: string;
@@ -93,13 +85,13 @@ const meanWeighted = (episodes: readonly WeightedRows[]): WeightedRows[] => {
 const isRecipeName = (name: string | undefined): name is keyof typeof RECIPES => name !== undefined && Object.hasOwn(RECIPES, name);
 
 const main = async (name: string | undefined): Promise<void> => {
-  if (!isRecipeName(name)) throw new Error('usage: node trainer/pretrain.ts teacher|student');
+  if (!isRecipeName(name)) throw new Error('usage: node examples/quickstart/pretrain.ts teacher|student');
   const recipe = RECIPES[name];
   const { values, losses } = pretrain(recipe, recipe.steps, (step, loss) => {
     if (step % 25 === 0 || step === recipe.steps - 1) console.log(`step ${step}  loss ${loss.toFixed(4)}`);
   });
   const metadata = { model: recipe.model, seed: String(recipe.seed), first_losses: JSON.stringify(losses.slice(0, FINGERPRINT_STEPS)) };
-  const file = fileURLToPath(new URL(`./weights/tiny-${name}.safetensors`, import.meta.url));
+  const file = fileURLToPath(new URL(`../../trainer/weights/tiny-${name}.safetensors`, import.meta.url));
   await writeFile(file, weightsToBytes({ shape: TINY_SHAPE, values, metadata }));
   console.log(`wrote ${file}`);
 };

@@ -1,0 +1,126 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TrainingDeps } from '../../activities/training.ts';
+import { connectTo, type Link } from '../../client/connection.ts';
+import { type Override, overrideToml } from '../../client/demo/overrides.ts';
+import { stackOptions } from '../../client/stack/options.ts';
+import { type Stack, startStack } from '../../client/stack/stack.ts';
+import { generateQuickstart } from '../../examples/quickstart/generate.ts';
+import { freePorts } from '../../services/processes/index.ts';
+import { type AppSettings, PROJECT_ROOT, readAppSettings, readEnvironment } from '../../services/settings/index.ts';
+import { startWorker } from '../../worker.ts';
+import type { RunResult, RunStatus } from '../../workflows/messages.ts';
+
+/** A whole Stillroom on ports and folders of its own: Temporal server, trainer, and worker processes unless `workers` is empty. */
+export type Product = AsyncDisposable & {
+  readonly stack: Stack;
+  readonly link: Link;
+  readonly stateDir: string;
+  readonly settings: AppSettings;
+};
+
+export async function startProduct({ workers }: { workers: readonly null[] }): Promise<Product> {
+  const stateDir = mkdtempSync(join(tmpdir(), 'stillroom-product-'));
+  const [port, uiPort, trainerPort] = (await freePorts(3)) as [number, number, number];
+  const settings = readAppSettings();
+  const options = stackOptions({ port, uiPort, trainerPort, state: stateDir }, settings, readEnvironment(), { workers, trainer: true });
+  const stack = await startStack(options, {
+    onNotice: ({ line }) => console.log(line),
+    onStep: () => {},
+    signal: new AbortController().signal,
+  });
+  const link = await connectTo(stack.address);
+  return {
+    stack,
+    link,
+    stateDir,
+    settings,
+    [Symbol.asyncDispose]: async () => {
+      await link.close();
+      await stack.stop();
+      rmSync(stateDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A worker in this process, for what a worker process does not offer: changed advantages. */
+export async function withWorkerHere<T>(
+  product: Product,
+  alterAdvantages: TrainingDeps['alterAdvantages'],
+  work: () => Promise<T>,
+): Promise<T> {
+  Object.assign(process.env, {
+    TEMPORAL_ADDRESS: product.stack.address,
+    TINKER_BASE_URL: product.stack.trainerUrl,
+    TINKER_API_KEY: 'tml-local-test',
+  });
+  const worker = await startWorker({
+    roles: ['control', 'rollouts', 'training'],
+    settings: product.settings,
+    stateDir: product.stateDir,
+    ...(alterAdvantages ? { alterAdvantages } : {}),
+  });
+  try {
+    return await work();
+  } finally {
+    worker.shutdown();
+    await worker.ended;
+  }
+}
+
+/** The quickstart, shortened: fewer and smaller steps, one attempt a task, and a gate that wants proof of a gain. */
+export const SHORT = {
+  'train.steps': '8',
+  'train.tasks_per_batch': '16',
+  'train.learning_rate': '6e-3',
+  'gate.k': '2',
+  'gate.min_teacher_fraction': '0.5',
+  'gate.confidence': '0.95',
+};
+
+const QUICKSTART_TOML = join(PROJECT_ROOT, 'examples/quickstart/run.toml');
+
+/**
+ * Starts the quickstart's run with some of its settings changed. All seeds of a run follow from its id, so the same `runId` on a new
+ * product repeats the same run; its folder is emptied first.
+ */
+export async function startQuickstart({ link, settings }: Product, overrides: Readonly<Record<string, string>>, runId: string) {
+  const runDir = `.stillroom/test-runs/${runId}`;
+  rmSync(join(PROJECT_ROOT, runDir), { recursive: true, force: true });
+  const { trainIds, holdoutIds } = generateQuickstart(join(PROJECT_ROOT, '.stillroom/quickstart'));
+  const changes = Object.entries(overrides).map(([key, value]): Override => ({ key, value }));
+  return link.client.workflow.start('distill', {
+    taskQueue: settings.taskQueues.control,
+    workflowId: runId,
+    args: [
+      {
+        agent: 'turn',
+        config: overrideToml(readFileSync(QUICKSTART_TOML, 'utf8'), changes),
+        taskIds: trainIds,
+        holdoutTaskIds: holdoutIds,
+        yes: true,
+        runDir,
+      },
+    ],
+  });
+}
+
+export type Ended = { readonly result: RunResult; readonly status: RunStatus };
+
+export async function runQuickstart(product: Product, overrides: Readonly<Record<string, string>>, runId: string): Promise<Ended> {
+  const handle = await startQuickstart(product, overrides, runId);
+  const result = (await handle.result()) as RunResult;
+  return { result, status: await handle.query<RunStatus>('status') };
+}
+
+/** What the run found, in one line a person can read. */
+export function told({ result: { outcome, verdict }, status }: Ended): string {
+  const percent = (rate: number | null | undefined) => (rate == null ? '–' : `${(rate * 100).toFixed(1)} %`);
+  const improvement = verdict?.improvement;
+  const interval = improvement
+    ? ` (${improvement.mean.toFixed(3)}, 95 % ${improvement.interval.low.toFixed(3)} to ${improvement.interval.high.toFixed(3)})`
+    : '';
+  const why = verdict ? verdict.reasons.join(', ') : status.notices.at(-1);
+  return `${outcome}: before ${percent(verdict?.before)} → after ${percent(verdict?.after)}${interval}, teacher ${percent(verdict?.teacher)}${why ? `; ${why}` : ''}`;
+}
