@@ -1,11 +1,12 @@
-import { heartbeat } from '@temporalio/activity';
+import { Context } from '@temporalio/activity';
 
 /** Well under every heartbeat timeout of this product. */
 const BEAT_MS = 3_000;
 
 /** Keeps telling the server that this attempt lives while `work` waits on something outside; a cancellation arrives the same way. */
 export async function whileBeating<T>(work: () => Promise<T>): Promise<T> {
-  const beat = setInterval(() => heartbeat(), BEAT_MS);
+  const activity = Context.current();
+  const beat = setInterval(() => activity.heartbeat(), BEAT_MS);
   try {
     return await work();
   } finally {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { cancellationSignal } from '@temporalio/activity';
 import type { BlobRef } from '../core/ids.ts';
 import { failed, passed } from '../core/run/check.ts';
@@ -82,19 +82,19 @@ async function dryRun(record: RunRecord, { harbor, trialsDir, projectRoot }: San
   const name = 'dry-run trial';
   const [task] = record.train;
   if (!task) return failed(name, 'the run has no training task');
+  const trialName = `${record.trialPrefix}-nop-${randomUUID().slice(0, 8)}`;
+  const config = trialConfig({
+    taskDir: resolve(projectRoot, task.path),
+    trialName,
+    trialsDir,
+    template: record.jobTemplate,
+    agent: nopAgent,
+    timeouts: { agentMs: record.config.rollout.episode_timeout_s * 1000 },
+  });
   const runner = await harbor();
-  const outcome = await runner.run(
-    trialConfig({
-      taskDir: resolve(projectRoot, task.path),
-      trialName: `${record.trialPrefix}-nop-${randomUUID().slice(0, 8)}`,
-      trialsDir,
-      template: record.jobTemplate,
-      agent: nopAgent,
-      timeouts: { agentMs: record.config.rollout.episode_timeout_s * 1000 },
-    }),
-    { rewardKey: record.config.harbor.reward_key, signal: cancellationSignal() },
-  );
-  await rm(outcome.trialDir, { recursive: true, force: true });
+  const outcome = await runner
+    .run(config, { rewardKey: record.config.harbor.reward_key, signal: cancellationSignal() })
+    .finally(() => rm(join(trialsDir, trialName), { recursive: true, force: true }));
   if (outcome.reward === null) return failed(name, `task ${task.id}: ${whyNoReward(outcome)}`);
   const ms = outcome.timings.totalMs ?? 0;
   return passed(name, `task ${task.id}: reward ${outcome.reward} for an agent that does nothing, in ${ms} ms`, {

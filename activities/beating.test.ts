@@ -1,0 +1,28 @@
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { whileBeating } from './beating.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+it('beats as long as the work takes, more often than the shortest heartbeat timeout, and no longer', async () => {
+  const environment = new MockActivityEnvironment();
+  let beats = 0;
+  environment.on('heartbeat', () => beats++);
+  const work = Promise.withResolvers<string>();
+  const beating = environment.run(() => whileBeating(() => work.promise));
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect(beats).toBeGreaterThanOrEqual(6);
+  work.resolve('done');
+  expect(await beating).toBe('done');
+  const before = beats;
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect(beats).toBe(before);
+});
+
+it('stops when the work fails', async () => {
+  const environment = new MockActivityEnvironment();
+  const outcome = await environment.run(() => whileBeating(() => Promise.reject(new Error('no'))).catch((error: Error) => error.message));
+  expect(outcome).toBe('no');
+  expect(vi.getTimerCount()).toBe(0);
+});

@@ -1,0 +1,110 @@
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createSandboxActivities } from '../activities/preflight.ts';
+import { CONFIG, Project, TEMPLATE } from '../activities/testing/project.ts';
+import type { Check } from '../core/run/results.ts';
+import { HarborRunner, harborPython } from '../services/harbor/index.ts';
+import { PROJECT_ROOT } from '../services/settings/index.ts';
+import { SANDBOX_MODE } from './harbor/setting.ts';
+
+let project: Project;
+let folder: string;
+let runner: HarborRunner;
+const startRunner = async (env: Record<string, string> = {}) => {
+  const sandboxRoot = join(folder, 'sandboxes');
+  await mkdir(sandboxRoot, { recursive: true });
+  const python = await harborPython(PROJECT_ROOT);
+  return HarborRunner.start({ python, pluginDir: join(PROJECT_ROOT, 'harbor_plugin'), home: join(folder, 'home'), sandboxRoot, env });
+};
+beforeAll(async () => {
+  project = await Project.make();
+  folder = await mkdtemp(join(tmpdir(), 'stillroom-dry-run-'));
+  runner = await startRunner();
+});
+afterAll(async () => {
+  await runner?.close();
+  await project?.[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true, force: true });
+});
+
+let runs = 0;
+type Wish = {
+  readonly testScript?: string;
+  readonly rewardKey?: string;
+  readonly kwargs?: object;
+  readonly importPath?: string;
+  readonly harbor?: () => Promise<HarborRunner>;
+};
+
+/** The sandbox check of a run whose first task has this grader. */
+async function check({
+  testScript,
+  rewardKey = 'reward',
+  kwargs = {},
+  importPath = TEMPLATE.environment.import_path,
+  harbor = async () => runner,
+}: Wish = {}) {
+  runs += 1;
+  const trialsDir = join(folder, 'trials');
+  const environment = { import_path: importPath, kwargs: { mode: SANDBOX_MODE, ...kwargs } };
+  await project.file('job.json', JSON.stringify({ ...TEMPLATE, environment }));
+  await project.task('a', testScript === undefined ? {} : { testScript });
+  const config = CONFIG.replace('[harbor]', `[harbor]\nreward_key = "${rewardKey}"`);
+  const { ref } = await project.resolve({ config }, { runId: `run-${runs}`, executionId: `e${runs}` });
+  const { checkSandbox } = createSandboxActivities({ records: project.records, harbor, trialsDir, projectRoot: project.root });
+  const checks = (await new MockActivityEnvironment().run(checkSandbox, { run: ref })) as readonly Check[];
+  return { ...checks[0], count: checks.length, left: await readdir(trialsDir).catch(() => []) };
+}
+
+const reward = (text: string) => `echo ${text} > "$LOGS_DIR/verifier/reward.txt"\n`;
+
+describe('the dry-run trial', () => {
+  it.each([0, 1, 0.5])('passes with any reward: %d', async (value) => {
+    const result = await check({ testScript: reward(String(value)) });
+    expect(result).toMatchObject({
+      name: 'dry-run trial',
+      ok: true,
+      count: 1,
+      left: [],
+      numbers: { reward: value, ms: expect.any(Number) },
+    });
+    expect(result.detail).toMatch(/^task a: reward [\d.]+ for an agent that does nothing/);
+  });
+
+  it.each<[string, Wish, RegExp]>([
+    [
+      'a grader that writes no reward',
+      { testScript: 'exit 0\n' },
+      /^task a: the benchmark is broken, its grader yields no reward: .*Reward/,
+    ],
+    ['a grader that crashes', { testScript: 'exit 3\n' }, /the benchmark is broken, its grader yields no reward: .*Reward/],
+    ['a reward that is no number', { testScript: reward('solved') }, /the benchmark is broken, its grader yields no reward: /],
+    ['a reward out of range', { testScript: reward('7') }, /the benchmark is broken, .*reward "reward" is 7, outside \[0, 1\]/],
+    ['a reward under another name', { rewardKey: 'score' }, /the benchmark is broken, .*no reward "score" \(only reward\)/],
+    ['a sandbox that cannot start', { kwargs: { mode: 'docker' } }, /the sandbox did not get as far as the grader: .*docker/],
+    ['an environment class that is not there', { importPath: 'stillroom_harbor.environment:Missing' }, /Missing/],
+    [
+      'no Python for harbor',
+      { harbor: () => harborPython('/nowhere').then(() => runner) },
+      /^no Python at .*: (run `npm run demo`|STILLROOM_PYTHON must name)/,
+    ],
+  ])('fails by name with %s', async (_, wish, detail) => {
+    const result = await check(wish);
+    expect(result).toMatchObject({ name: 'dry-run trial', ok: false, count: 1, left: [] });
+    expect(result.detail).toMatch(detail);
+  });
+
+  if (SANDBOX_MODE === 'bwrap')
+    it("fails by name with bubblewrap's own words where the machine refuses it", async () => {
+      const bin = join(folder, 'bin');
+      await mkdir(bin);
+      await writeFile(join(bin, 'bwrap'), '#!/bin/sh\necho "bwrap: setting up uid map: Permission denied" >&2\nexit 1\n', { mode: 0o755 });
+      await using refused = await startRunner({ PATH: `${bin}:${process.env.PATH}` });
+      const result = await check({ harbor: async () => refused });
+      expect(result).toMatchObject({ name: 'dry-run trial', ok: false });
+      expect(result.detail).toMatch(/the sandbox did not get as far as the grader: .*setting up uid map: Permission denied/);
+    });
+});
