@@ -13,7 +13,7 @@ export async function readConfig(projectRoot: string, given: string): Promise<{ 
   const name = isTomlText(given) ? 'config' : given;
   const parsed = parseRunConfig(text, name);
   if (!parsed.ok) throw new InputProblem('config', describeConfigErrors(parsed.errors));
-  const unbuilt = refuseUnbuilt(parsed.config);
+  const unbuilt = refuseUnbuilt(parsed.config).map((error) => ({ ...error, message: `${name}: ${error.message}` }));
   if (unbuilt.length > 0) throw new InputProblem('config', describeConfigErrors(unbuilt));
   return { text, parsed: parsed.config };
 }

@@ -40,13 +40,10 @@ type Wish = {
 };
 
 /** The sandbox check of a run whose first task has this grader. */
-async function check({
-  testScript,
-  rewardKey = 'reward',
-  kwargs = {},
-  importPath = TEMPLATE.environment.import_path,
-  harbor = async () => runner,
-}: Wish = {}) {
+async function check(
+  { testScript, rewardKey = 'reward', kwargs = {}, importPath = TEMPLATE.environment.import_path, harbor = async () => runner }: Wish = {},
+  activity = new MockActivityEnvironment(),
+) {
   runs += 1;
   const trialsDir = join(folder, 'trials');
   const environment = { import_path: importPath, kwargs: { mode: SANDBOX_MODE, ...kwargs } };
@@ -55,7 +52,7 @@ async function check({
   const config = CONFIG.replace('[harbor]', `[harbor]\nreward_key = "${rewardKey}"`);
   const { ref } = await project.resolve({ config }, { runId: `run-${runs}`, executionId: `e${runs}` });
   const { checkSandbox } = createSandboxActivities({ records: project.records, harbor, trialsDir, projectRoot: project.root });
-  const checks = (await new MockActivityEnvironment().run(checkSandbox, { run: ref })) as readonly Check[];
+  const checks = (await activity.run(checkSandbox, { run: ref })) as readonly Check[];
   return { ...checks[0], count: checks.length, left: await readdir(trialsDir).catch(() => []) };
 }
 
@@ -95,6 +92,13 @@ describe('the dry-run trial', () => {
     const result = await check(wish);
     expect(result).toMatchObject({ name: 'dry-run trial', ok: false, count: 1, left: [] });
     expect(result.detail).toMatch(detail);
+  });
+
+  it('beats while it waits for the trial, which a cancellation ends and clears away', async () => {
+    const activity = new MockActivityEnvironment();
+    activity.on('heartbeat', () => activity.cancel('CANCELLED'));
+    await expect(check({ testScript: 'sleep 30\n' }, activity)).rejects.toMatchObject({ name: 'CancelledFailure' });
+    expect(await readdir(join(folder, 'trials'))).toEqual([]);
   });
 
   if (SANDBOX_MODE === 'bwrap')
