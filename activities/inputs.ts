@@ -105,6 +105,7 @@ async function resolve(
     train: train.map(pin),
     holdout: holdout.map(pin),
     protocolHash: protocolOf(config.parsed, agent, holdout),
+    warnings: warningsFor(config.parsed),
     fileHashes: {
       config: sha256(config.text),
       taskIds: sha256(taskIds.text),
@@ -174,4 +175,11 @@ function protocolOf(config: RunConfig, agent: PinnedAgent, holdout: readonly Pin
       reward: config.harbor.reward_key,
     }),
   );
+}
+
+function warningsFor({ sampling }: RunConfig): string[] {
+  const { temperature } = sampling;
+  return temperature === 1
+    ? []
+    : [`sampling.temperature is ${temperature}: solve rates and log-probabilities cannot be compared with those of runs at temperature 1`];
 }

@@ -49,17 +49,24 @@ function activities() {
 
 async function order(runId = 'first', executionId = 'e1') {
   const { ref } = await project.resolve({}, { runId, executionId });
-  return { run: ref, verdict: VERDICT, weights: WEIGHTS, steps: 3, spend: { usd: 0.1234, blindTo: ['teacher_sample'] } };
+  const handoff = { path: 'handoff.toml', toml: HANDOFF };
+  return { run: ref, verdict: VERDICT, weights: WEIGHTS, handoff, steps: 3, spend: { usd: 0.1234, blindTo: ['teacher_sample'] } };
 }
 
 const text = (path: string) => readFile(join(project.root, path), 'utf8');
 
-it('an accepted gate leaves a version with card, handoff and record, and the handoff in the run folder', async () => {
+it('the handoff is in the run folder, whatever the gate said', async () => {
+  const { run, weights } = await order();
+  const handoff = await activities().writeHandoff({ run, weights });
+  expect(handoff).toEqual({ path: join(project.root, 'runs/first/handoff.toml'), toml: HANDOFF });
+  expect(await text('runs/first/handoff.toml')).toBe(HANDOFF);
+});
+
+it('an accepted gate leaves a version with card, handoff and record', async () => {
   const adapter = await activities().writeAdapter(await order());
   const path = join(project.root, 'adapters/turn/v1');
-  expect(adapter).toEqual({ name: 'turn', version: 1, path, handoffPath: join(path, 'handoff.toml'), handoffToml: HANDOFF });
+  expect(adapter).toEqual({ name: 'turn', version: 1, path });
   expect(await text('adapters/turn/v1/handoff.toml')).toBe(HANDOFF);
-  expect(await text('runs/first/handoff.toml')).toBe(HANDOFF);
   const card = await text('adapters/turn/v1/card.md');
   for (const fact of [
     '# turn v1',
@@ -87,22 +94,21 @@ it('writing the same adapter again makes no second version; another run makes on
 });
 
 it('weights that no agent could load are refused by name, for good, and leave nothing', async () => {
-  const { weights, ...rest } = await order();
-  const bad = activities().writeAdapter({ ...rest, weights: { ...weights, samplerPath: '/tmp/weights' as SamplerPath } });
+  const { run, weights } = await order();
+  const bad = activities().writeHandoff({ run, weights: { ...weights, samplerPath: '/tmp/weights' as SamplerPath } });
   expect(await failureOf(bad)).toMatchObject({
     type: 'HandoffRefused',
     nonRetryable: true,
     message: expect.stringContaining('must start with tinker://'),
   });
-  expect(await project.names('adapters')).toEqual([]);
+  expect(await project.names('runs/first')).not.toContain('handoff.toml');
 });
 
 it('promotion points the agent at the adapter in the settings, keeps the rest and names the key', async () => {
   await project.file('settings.toml', '# ours\n[chat]\nchannel = "x"\n');
-  const { run, ...rest } = await order();
-  const adapter = await activities().writeAdapter({ run, ...rest });
-  const told = await activities().promoteAdapter({ run, adapter });
-  await activities().promoteAdapter({ run, adapter });
+  const { handoff } = await order();
+  const told = await activities().promoteAdapter({ handoff });
+  await activities().promoteAdapter({ handoff });
   expect(told).toEqual({ keyVariable: 'OPENAI_API_KEY' });
   expect(await text('settings.toml')).toBe(`# ours\n[chat]\nchannel = "x"\n\n${HANDOFF}`);
 });

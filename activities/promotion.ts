@@ -2,7 +2,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { BlobRef } from '../core/ids.ts';
 import { HandoffRefused, handoffToml, modelsAgent } from '../core/promotion/handoff.ts';
 import { modelCard } from '../core/promotion/model-card.ts';
-import type { AdapterRecord, GateVerdict, SavedWeights, Spend } from '../core/run/results.ts';
+import type { AdapterRecord, GateVerdict, Handoff, SavedWeights, Spend } from '../core/run/results.ts';
 import type { AdapterStore } from '../services/stores/adapter-store.ts';
 import { writeModelsAgent } from '../services/stores/agent-settings.ts';
 import type { RunFolder } from './run-folder.ts';
@@ -12,6 +12,7 @@ export type AdapterOrder = {
   readonly run: BlobRef;
   readonly verdict: GateVerdict;
   readonly weights: SavedWeights;
+  readonly handoff: Handoff;
   readonly steps: number;
   readonly spend: Spend;
 };
@@ -31,23 +32,30 @@ const KEY_VARIABLE = 'OPENAI_API_KEY';
 
 export function createPromotionActivities({ records, adapters, folderOf, settingsPath, servingEndpoint }: PromotionDeps) {
   return {
+    /** Writes the handoff to the run's folder, whatever the gate said: rejected weights may still be used by hand. */
+    async writeHandoff({ run, weights }: { run: BlobRef; weights: SavedWeights }): Promise<Handoff> {
+      const { config, runDir } = await records.load(run);
+      const toml = handoffFor(config.student.base_model, weights.samplerPath, servingEndpoint);
+      const folder = folderOf(runDir);
+      await folder.write('handoff.toml', toml);
+      return { path: `${folder.path}/handoff.toml`, toml };
+    },
+
     /** Keeps accepted weights as the next version of the agent's adapter: model card, handoff, and the record of the gate. */
-    async writeAdapter({ run, verdict, weights, steps, spend }: AdapterOrder): Promise<AdapterRecord> {
+    async writeAdapter({ run, verdict, weights, handoff, steps, spend }: AdapterOrder): Promise<AdapterRecord> {
       const record = await records.load(run);
-      const handoff = handoffFor(record.config.student.base_model, weights.samplerPath, servingEndpoint);
       const name = record.agent.name;
       const { version, path } = await adapters.save(name, `${record.runId} ${record.executionId}`, (version) => ({
         'card.md': modelCard({ ...record, name, version, verdict, weights, steps, spend }),
-        'handoff.toml': handoff,
+        'handoff.toml': handoff.toml,
         'adapter.json': `${JSON.stringify({ runId: record.runId, baseModel: record.config.student.base_model, weights, verdict, spend }, null, 2)}\n`,
       }));
-      await folderOf(record.runDir).write('handoff.toml', handoff);
-      return { name, version, path, handoffPath: `${path}/handoff.toml`, handoffToml: handoff };
+      return { name, version, path };
     },
 
-    /** Points the agent at the adapter, in the project's settings. */
-    async promoteAdapter({ adapter }: { run: BlobRef; adapter: AdapterRecord }): Promise<{ keyVariable: string }> {
-      await writeModelsAgent(settingsPath, adapter.handoffToml);
+    /** Points the agent at the weights, in the project's settings. */
+    async promoteAdapter({ handoff }: { handoff: Handoff }): Promise<{ keyVariable: string }> {
+      await writeModelsAgent(settingsPath, handoff.toml);
       return { keyVariable: KEY_VARIABLE };
     },
   };

@@ -1,4 +1,5 @@
 import { activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
 import type { BlobRef, SamplerPath, StatePath } from '../core/ids.ts';
 import { samplerSeed } from '../core/random/seeded.ts';
 import type { TrainingRef, TrainResult } from '../core/run/results.ts';
@@ -16,6 +17,9 @@ export type BatchOrder = {
   /** The weights the batch was sampled from. */
   readonly sampler: string;
   readonly training: TrainingRef;
+  /** Of the whole batch: a service that loses log-probabilities must not be trained on. */
+  readonly sampledTokens: number;
+  readonly maskedTokens: number;
   /** Scored episodes, in the order of their slots. */
   readonly episodes: readonly BlobRef[];
 };
@@ -63,6 +67,7 @@ export function createTrainingActivities({ records, blobs, models, alterAdvantag
      */
     async trainBatch(order: BatchOrder): Promise<TrainResult> {
       const startedAtMs = Date.now();
+      refuseMasked(order);
       const { config } = await records.load(order.run);
       const episodes = await Promise.all(order.episodes.map(async (ref) => decodeScoredEpisode(await blobs.get(ref))));
       const computed = computeAdvantages(
@@ -122,6 +127,17 @@ export function createTrainingActivities({ records, blobs, models, alterAdvantag
       });
     },
   };
+}
+
+/** Largest share of a batch's sampled tokens whose log-probabilities may be unusable. */
+const MOST_MASKED = 0.01;
+
+function refuseMasked({ step, sampledTokens, maskedTokens }: BatchOrder): void {
+  if (maskedTokens <= MOST_MASKED * sampledTokens) return;
+  throw ApplicationFailure.nonRetryable(
+    `step ${step}: ${maskedTokens} of ${sampledTokens} sampled tokens came without a usable log-probability, more than ${MOST_MASKED * 100} %: the sampling service is at fault`,
+    'UnusableLogprobs',
+  );
 }
 
 /** Keeps telling the server that this attempt lives while `work` waits on the service. */

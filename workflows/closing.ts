@@ -13,9 +13,9 @@ export async function closeRun(run: Run): Promise<Outcome> {
   if (!run.pinned.promote) return 'accepted';
   if (!(await run.phase('approve', () => approved(run)))) return 'promotion declined';
   await run.phase('promote', async () => {
-    const adapter = run.facts.adapter;
-    if (!adapter) throw new Error('an accepted gate leaves an adapter');
-    const { keyVariable } = await briefActivities().promoteAdapter({ run: run.pinned.ref, adapter });
+    const { adapter, handoff } = run.facts;
+    if (!adapter || !handoff) throw new Error('an accepted gate leaves an adapter and its handoff');
+    const { keyVariable } = await briefActivities().promoteAdapter({ handoff });
     run.note(
       `[models.agent] in .stillroom/settings.toml now uses ${adapter.name} v${adapter.version}; set ${keyVariable} where the agent runs`,
     );
@@ -36,9 +36,10 @@ async function decide(run: Run) {
   if (!teacher || !before || !after || !facts.weights) throw new Error('the gate needs three evaluations and saved weights');
   const verdict = await briefActivities().decideGate({ run: pinned.ref, teacher, before, after });
   facts.verdict = verdict;
-  const { weights, spend } = facts;
-  if (verdict.accepted)
-    facts.adapter = await briefActivities().writeAdapter({ run: pinned.ref, verdict, weights, steps: facts.step, spend });
+  const { weights, spend, step: steps } = facts;
+  const handoff = await briefActivities().writeHandoff({ run: pinned.ref, weights });
+  facts.handoff = handoff;
+  if (verdict.accepted) facts.adapter = await briefActivities().writeAdapter({ run: pinned.ref, verdict, weights, handoff, steps, spend });
   return verdict;
 }
 

@@ -8,7 +8,17 @@ import {
   type SetBudget,
 } from '../core/run/decision.ts';
 import type { Outcome, Phase, Wait } from '../core/run/phase.ts';
-import type { AdapterRecord, Check, Estimate, EvalResult, GateVerdict, SavedWeights, Spend, StepRow } from '../core/run/results.ts';
+import type {
+  AdapterRecord,
+  Check,
+  Estimate,
+  EvalResult,
+  GateVerdict,
+  Handoff,
+  SavedWeights,
+  Spend,
+  StepRow,
+} from '../core/run/results.ts';
 
 /** Answers to a run. Each is an update, which replies with the recorded decision or the reason it was refused. */
 export const confirmCostUpdate = defineUpdate<DecisionRecord, [Decision]>('confirmCost');
@@ -64,6 +74,7 @@ export type RunStatus = {
   readonly lastRow: StepRow | null;
   readonly verdict: GateVerdict | null;
   readonly adapter: AdapterRecord | null;
+  readonly handoff: Handoff | null;
   readonly weights: SavedWeights | null;
   readonly spend: RunSpend;
   readonly decisions: readonly DecisionRecord[];
@@ -82,6 +93,7 @@ export type RunResult = {
   readonly runId: string;
   readonly verdict: GateVerdict | null;
   readonly adapter: AdapterRecord | null;
+  readonly handoff: Handoff | null;
   readonly weights: SavedWeights | null;
   readonly evaluations: readonly EvalResult[];
   readonly spend: RunSpend;

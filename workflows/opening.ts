@@ -25,6 +25,7 @@ async function resolve(run: Run, input: unknown): Promise<void> {
   const pinned = await briefActivities().resolveRun({ runId: workflowId, executionId: firstExecutionRunId, input: parsed.data });
   run.facts.pinned = pinned;
   run.desk.maxUsd = pinned.plan.maxUsd;
+  for (const warning of pinned.warnings) run.note(warning);
 }
 
 /** `yes` skips the question only where the whole cost is known or capped; anything else needs a person. */

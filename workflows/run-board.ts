@@ -48,6 +48,7 @@ export class RunBoard {
       lastRow: rows.at(-1) ?? null,
       verdict: facts.verdict,
       adapter: facts.adapter,
+      handoff: facts.handoff,
       weights: facts.weights,
       spend: this.spend(),
       decisions: this.desk().decisions,

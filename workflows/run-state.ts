@@ -9,6 +9,7 @@ import {
   type EvalResult,
   type GateVerdict,
   type GuardState,
+  type Handoff,
   NO_GUARD_STATE,
   type SavedWeights,
   type Spend,
@@ -40,6 +41,7 @@ export type RunFacts = {
   spend: Spend;
   verdict: GateVerdict | null;
   adapter: AdapterRecord | null;
+  handoff: Handoff | null;
   weights: SavedWeights | null;
   notices: readonly string[];
   wallMs: Readonly<Record<string, number>>;
@@ -64,6 +66,7 @@ export function newFacts(startedAtMs: number): RunFacts {
     spend: { usd: 0, blindTo: [] },
     verdict: null,
     adapter: null,
+    handoff: null,
     weights: null,
     notices: [],
     wallMs: {},

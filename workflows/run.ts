@@ -161,8 +161,8 @@ export class Run {
     this.facts.outcome = outcome;
     this.facts.phase = 'ended';
     this.board.refresh();
-    const { verdict, adapter, weights, evaluations } = this.facts;
-    return { outcome, runId: workflowInfo().workflowId, verdict, adapter, weights, evaluations, spend: this.board.spend() };
+    const { verdict, adapter, handoff, weights, evaluations } = this.facts;
+    return { outcome, runId: workflowInfo().workflowId, verdict, adapter, handoff, weights, evaluations, spend: this.board.spend() };
   }
 }
 

@@ -36,8 +36,17 @@ export async function step(input: StepInput, carried?: Carried): Promise<StepRes
   return CancellationScope.nonCancellable(async () => {
     const trials = pool.done.toSorted((a, b) => (a.slot < b.slot ? -1 : 1));
     const episodes = trials.flatMap(({ score }) => (score?.scored ? [score.scored] : []));
+    const total = (key: 'sampledTokens' | 'maskedTokens') => trials.reduce((sum, { trial }) => sum + trial[key], 0);
     const train = await training(plan).trainBatch.executeWithOptions({ summary: `step ${input.step} · update` }, [
-      { run, step: input.step, sampler: input.sampler.version, training: input.training, episodes },
+      {
+        run,
+        step: input.step,
+        sampler: input.sampler.version,
+        training: input.training,
+        sampledTokens: total('sampledTokens'),
+        maskedTokens: total('maskedTokens'),
+        episodes,
+      },
     ]);
     return briefActivities().closeStep({
       run,

@@ -21,6 +21,7 @@ export function runStatus(known: Partial<RunStatus>): RunStatus {
     lastRow: null,
     verdict: null,
     adapter: null,
+    handoff: null,
     weights: null,
     spend: { usd: 0, blindTo: [], maxUsd: null, forecastUsd: null },
     decisions: [],
@@ -31,8 +32,8 @@ export function runStatus(known: Partial<RunStatus>): RunStatus {
 }
 
 export function runResult(known: Partial<RunResult>): RunResult {
-  const { runId, verdict, adapter, weights, evaluations, spend } = runStatus({});
-  return { outcome: 'accepted', runId, verdict, adapter, weights, evaluations, spend, ...known };
+  const { runId, verdict, adapter, handoff, weights, evaluations, spend } = runStatus({});
+  return { outcome: 'accepted', runId, verdict, adapter, handoff, weights, evaluations, spend, ...known };
 }
 
 /** An evaluation of `tasks` tasks with three attempts each. */

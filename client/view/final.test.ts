@@ -8,7 +8,8 @@ import { reportOf } from './report.ts';
 
 const plain = pc.createColors(false);
 const evaluations = [evaluation('teacher', 134, 143), evaluation('student-before', 55, 144), evaluation('student-after', 117, 144)];
-const adapter = { name: 'turn', version: 3, path: '.stillroom/adapters/turn/v3', handoffPath: 'x/handoff.toml', handoffToml: '' };
+const adapter = { name: 'turn', version: 3, path: '.stillroom/adapters/turn/v3' };
+const handoff = { path: 'x/handoff.toml', toml: '' };
 const weights = {
   samplerPath: 'tinker://m/sampler_weights/step-0016' as SamplerPath,
   statePath: 'tinker://m/weights/step-0016' as StatePath,
@@ -20,7 +21,7 @@ function text(followed: Followed): string {
 }
 
 describe('an accepted run', () => {
-  const result = runResult({ outcome: 'accepted', evaluations, verdict: verdict({}), adapter, weights, spend });
+  const result = runResult({ outcome: 'accepted', evaluations, verdict: verdict({}), adapter, handoff, weights, spend });
   const status = runStatus({ wallMs: { baselines: 20_000, steps: 70_000, gate: 12 } });
   const shown = text({ end: { kind: 'completed', result }, status, wallMs: 100_000 });
 

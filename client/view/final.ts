@@ -25,9 +25,10 @@ function outcomeLine({ runId, outcome, failure }: RunReport, colors: Colors): st
 }
 
 /** Adapter version and paths; only what exists. */
-function places({ adapter, weights, runDir, spend }: RunReport, colors: Colors): string {
+function places({ adapter, handoff, weights, runDir, spend }: RunReport, colors: Colors): string {
   const lines: (readonly [string, string])[] = [];
-  if (adapter) lines.push(['adapter', `${adapter.name} v${adapter.version}`], ['', adapter.path], ['handoff', adapter.handoffPath]);
+  if (adapter) lines.push(['adapter', `${adapter.name} v${adapter.version}`], ['', adapter.path]);
+  if (handoff) lines.push(['handoff', handoff.path]);
   if (weights) lines.push(['sampler', weights.samplerPath], ['state', weights.statePath]);
   if (runDir) lines.push(['run folder', runDir]);
   if (spend) lines.push(['spend', spendText({ ...spend, forecastUsd: null })]);

@@ -1,5 +1,5 @@
 import type { Outcome } from '../../core/run/phase.ts';
-import type { AdapterRecord, EvalResult, GateVerdict, SavedWeights } from '../../core/run/results.ts';
+import type { AdapterRecord, EvalResult, GateVerdict, Handoff, SavedWeights } from '../../core/run/results.ts';
 import type { RunSpend } from '../../workflows/messages.ts';
 import type { Failure } from '../failure.ts';
 import type { Followed } from '../follow.ts';
@@ -14,6 +14,7 @@ export type RunReport = {
   readonly evaluations: readonly EvalResult[];
   readonly verdict: GateVerdict | null;
   readonly adapter: AdapterRecord | null;
+  readonly handoff: Handoff | null;
   readonly weights: SavedWeights | null;
   readonly spend: RunSpend | null;
   readonly notices: readonly string[];
@@ -33,6 +34,7 @@ export function reportOf(runId: string, { end, status, wallMs }: Followed): RunR
     evaluations: known?.evaluations ?? [],
     verdict: known?.verdict ?? null,
     adapter: known?.adapter ?? null,
+    handoff: known?.handoff ?? null,
     weights: known?.weights ?? null,
     spend: known?.spend ?? null,
     notices: status?.notices ?? [],

@@ -45,6 +45,8 @@ export type PinnedRun = {
   readonly holdout: readonly PinnedTask[];
   /** sha256 of what makes two evaluations comparable: task digests, budgets, sampling, agent, attempts. */
   readonly protocolHash: string;
+  /** What is allowed but worth knowing before it costs something. */
+  readonly warnings: readonly string[];
   /** sha256 by input file, for the record. */
   readonly fileHashes: Readonly<Record<string, string>>;
   /** The same record with the whole config and job template, where activities read it. */

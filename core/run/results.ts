@@ -135,13 +135,10 @@ export type GateVerdict = {
   readonly earlierGates: number;
 };
 
-/** What an accepted gate left on disk. */
-export type AdapterRecord = {
-  readonly name: string;
-  readonly version: number;
-  readonly path: string;
-  readonly handoffPath: string;
-  readonly handoffToml: string;
-};
+/** The table that points an agent at trained weights, in the run's folder: for an accepted gate, and for manual use of a rejected one. */
+export type Handoff = { readonly path: string; readonly toml: string };
+
+/** The adapter version that an accepted gate left on disk. */
+export type AdapterRecord = { readonly name: string; readonly version: number; readonly path: string };
 
 export type SavedWeights = { readonly samplerPath: SamplerPath; readonly statePath: StatePath };
