@@ -46,11 +46,10 @@ async function decide(run: Run) {
 async function approved(run: Run): Promise<boolean> {
   const { verdict } = run.facts;
   const rates = verdict ? `${percent(verdict.before)} → ${percent(verdict.after)} (teacher ${percent(verdict.teacher)})` : '';
-  const answer = await run.desk.ask(
-    'promotion',
-    `Promote these weights to the agent? Solved ${rates}.`,
-    run.commands('decidePromotion', { approve: true }),
-  );
+  const answer = await run.desk.ask('promotion', `Promote these weights to the agent? Solved ${rates}.`, [
+    ...run.commands('decidePromotion', { approve: true }),
+    ...run.commands('decidePromotion', { approve: false }),
+  ]);
   await run.breathe();
   return answer?.answer === true;
 }

@@ -1,4 +1,5 @@
 import { setCurrentDetails, setHandler, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
+import { currentDetails } from './current-details.ts';
 import { estimateQuery, metricsQuery, type RunSpend, type RunStatus, spendQuery, statusQuery } from './messages.ts';
 import type { RunDesk } from './run-desk.ts';
 import { forecastUsd, type RunFacts } from './run-state.ts';
@@ -76,32 +77,6 @@ export class RunBoard {
         ...(pinned ? [{ key: SEARCH_ATTRIBUTES.teacher, value: pinned.plan.teacherModel }] : []),
       ]);
     }
-    setCurrentDetails(this.details());
+    setCurrentDetails(currentDetails(this.facts, this.desk().waitingFor, this.spend()));
   }
-
-  private details(): string {
-    const { facts } = this;
-    const wait = this.desk().waitingFor;
-    const spend = this.spend();
-    const cap = spend.maxUsd === null ? 'no cap' : `cap $${spend.maxUsd.toFixed(2)}`;
-    return [
-      `**${facts.outcome ?? facts.phase}** · step ${facts.step} of ${facts.pinned?.plan.steps ?? '?'}`,
-      ...(wait ? ['', `Waits for **${wait.id}**: ${wait.question}`, ...wait.answers.map((answer) => `\n    ${answer}`)] : []),
-      '',
-      `Spent $${spend.usd.toFixed(4)} (${cap})${spend.blindTo.length > 0 ? `, without prices and so not counted: ${spend.blindTo.join(', ')}` : ''}`,
-      ...rowsTable(facts),
-      ...facts.notices.map((notice) => `\n> ${notice}`),
-    ].join('\n');
-  }
-}
-
-function rowsTable(facts: RunFacts): string[] {
-  const cell = (value: number | null, digits = 3) => (value === null ? '–' : value.toFixed(digits));
-  const rows = facts.rows
-    .slice(-5)
-    .map(
-      (row) =>
-        `| ${row.step} | ${row.passedTrials}/${row.executedTrials} | ${cell(row.reverseKlNatsPerToken)} | ${cell(row.entropyNatsPerToken)} |`,
-    );
-  return rows.length === 0 ? [] : ['', '| step | solved | KL nats/token | entropy |', '|---|---|---|---|', ...rows];
 }

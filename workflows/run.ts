@@ -76,7 +76,8 @@ export class Run {
 
   /** The place where a run can be paused or stopped: before each piece of work that costs something. */
   async breathe(): Promise<void> {
-    while (this.desk.paused && !this.desk.stopping) await this.desk.ask('pause', 'paused by a person', this.commands('resume'));
+    while (this.desk.paused && !this.desk.stopping)
+      await this.desk.ask('pause', 'paused by a person', [...this.commands('resume'), ...this.commands('stop')]);
     if (this.desk.stopping) throw new RunStopped();
   }
 
@@ -85,7 +86,8 @@ export class Run {
     const over = () => this.desk.maxUsd !== null && this.facts.spend.usd + usd > this.desk.maxUsd;
     while (over()) {
       const question = `${what} may cost $${usd.toFixed(4)}; $${this.facts.spend.usd.toFixed(4)} of $${this.desk.maxUsd?.toFixed(2)} are spent. Raise the budget or stop.`;
-      await this.desk.ask('budget', question, this.commands('setBudget', { maxUsd: Math.ceil((this.facts.spend.usd + usd) * 2) }));
+      const enoughUsd = Math.ceil((this.facts.spend.usd + usd) * 2);
+      await this.desk.ask('budget', question, [...this.commands('setBudget', { maxUsd: enoughUsd }), ...this.commands('stop')]);
       await this.breathe();
     }
   }

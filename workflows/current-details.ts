@@ -1,0 +1,45 @@
+import type { Wait } from '../core/run/phase.ts';
+import type { StepRow } from '../core/run/results.ts';
+import type { RunSpend } from './messages.ts';
+import type { RunFacts } from './run-state.ts';
+
+/** Steps that the table shows, the newest last. */
+const ROWS_SHOWN = 5;
+
+/** A run at one moment, as Markdown for the Web UI and `temporal workflow metadata`. */
+export function currentDetails(facts: RunFacts, wait: Wait | null, spend: RunSpend): string {
+  const cap = spend.maxUsd === null ? 'no cap' : `cap $${spend.maxUsd.toFixed(2)}`;
+  const uncounted = spend.blindTo.length > 0 ? `, without prices and so not counted: ${spend.blindTo.join(', ')}` : '';
+  const parts = [
+    `**${facts.outcome ?? facts.phase}** · step ${facts.step} of ${facts.pinned?.plan.steps ?? '?'}`,
+    ...(wait ? [`Waits for **${wait.id}**: ${wait.question}`, ...wait.answers.map(commandBlock)] : []),
+    `Spent $${spend.usd.toFixed(4)} (${cap})${uncounted}`,
+    ...(facts.rows.length > 0 ? [rowsBlock(facts.rows.slice(-ROWS_SHOWN))] : []),
+    ...facts.notices.map((notice) => `> ${notice}`),
+  ];
+  return withoutFormulas(parts.join('\n\n'));
+}
+
+/** The Web UI takes the text between two dollar signs for a formula. */
+const withoutFormulas = (text: string) => text.replace(/\$(?=\d)/g, 'USD ');
+
+/** One option a line: the Web UI cuts long lines of code off. A shell takes it as it stands. */
+const commandBlock = (command: string) => codeBlock(command.split(' --').join(' \\\n  --'));
+
+/** Aligned text, since the Web UI sets the columns of a Markdown table without space between them. */
+function rowsBlock(rows: readonly StepRow[]): string {
+  const head = ['step', 'solved', 'KL nats/token', 'entropy'];
+  const cells = rows.map((row) => [
+    `${row.step}`,
+    `${row.passedTrials}/${row.executedTrials}`,
+    number(row.reverseKlNatsPerToken),
+    number(row.entropyNatsPerToken),
+  ]);
+  const widths = head.map((name, column) => Math.max(name.length, ...cells.map((row) => row[column]?.length ?? 0)));
+  const line = (row: readonly string[]) => row.map((cell, column) => cell.padStart(widths[column] ?? 0)).join('  ');
+  return codeBlock([head, ...cells].map(line).join('\n'));
+}
+
+const number = (value: number | null) => (value === null ? '–' : value.toFixed(3));
+
+const codeBlock = (text: string) => text.replace(/^/gm, '    ');
