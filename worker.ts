@@ -25,7 +25,7 @@ import { type AppSettings, PROJECT_ROOT, readAppSettings } from './services/sett
 import { AdapterStore } from './services/stores/adapter-store.ts';
 import { GateBook } from './services/stores/gate-book.ts';
 import { registerSearchAttributes } from './services/temporal/search-attributes.ts';
-import { workflowBundle } from './services/temporal/workflow-bundle.ts';
+import { PAYLOAD_CONVERTER, workflowBundle } from './services/temporal/workflow-bundle.ts';
 import { TinkerClient } from './services/tinker/index.ts';
 import { SEARCH_ATTRIBUTES } from './workflows/search-attributes.ts';
 
@@ -54,7 +54,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
   const records = new RunRecords(blobs);
   const folderOf = (runDir: string) => new RunFolder(PROJECT_ROOT, runDir);
   const models = cleanup.use(new ModelAccess(() => TinkerClient.connect({ tags: ['stillroom'] })));
-  const common = { connection, namespace };
+  const common = { connection, namespace, dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER } };
   const workers: Worker[] = [];
 
   if (roles.includes('control')) {

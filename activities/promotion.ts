@@ -4,7 +4,7 @@ import { HandoffRefused, handoffToml, modelsAgent } from '../core/promotion/hand
 import { modelCard } from '../core/promotion/model-card.ts';
 import type { AdapterRecord, GateVerdict, Handoff, SavedWeights, Spend } from '../core/run/results.ts';
 import type { AdapterStore } from '../services/stores/adapter-store.ts';
-import { writeModelsAgent } from '../services/stores/agent-settings.ts';
+import { SettingsUnusable, writeModelsAgent } from '../services/stores/agent-settings.ts';
 import type { RunFolder } from './run-folder.ts';
 import type { RunRecords } from './run-records.ts';
 
@@ -55,7 +55,10 @@ export function createPromotionActivities({ records, adapters, folderOf, setting
 
     /** Points the agent at the weights, in the project's settings. */
     async promoteAdapter({ handoff }: { handoff: Handoff }): Promise<{ keyVariable: string }> {
-      await writeModelsAgent(settingsPath, handoff.toml);
+      await writeModelsAgent(settingsPath, handoff.toml).catch((error) => {
+        if (error instanceof SettingsUnusable) throw ApplicationFailure.nonRetryable(error.message, 'SettingsUnusable');
+        throw error;
+      });
       return { keyVariable: KEY_VARIABLE };
     },
   };

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readEnvironment } from '../services/settings/index.ts';
+import type { RunStatus } from '../workflows/messages.ts';
 import { type Product, startProduct } from './support/product.ts';
 
 /** From the start through the plain `temporal` CLI to Failed. */
@@ -44,6 +46,7 @@ it.each<[string, () => readonly string[], RegExp]>([
   ['a misspelt key', () => json({ ...GOOD, promot: true }), /promot/],
   ['a field of another kind', () => json({ ...GOOD, yes: 'please' }), /yes/],
 
+  ['an encoding nobody here knows', () => bytes('garbage', 'binary/encrypted'), /input/],
   ['plain bytes', () => bytes('garbage', 'binary/plain'), /input/],
   ['a config that is not there', () => json({ ...GOOD, config: 'no.toml' }), /^config: there is no file no\.toml/],
   ['a config outside the project', () => json({ ...GOOD, config: '/etc/passwd' }), /^config: \/etc\/passwd is not below the project root/],
@@ -58,6 +61,21 @@ it.each<[string, () => readonly string[], RegExp]>([
 
 it('a workflow id that is no run id does too', async () => {
   expect(await start(`a/${randomUUID()}`, ...json(GOOD))).toMatchObject({ status: 'FAILED', type: 'BadRunInput' });
+});
+
+it('a signal that cannot be read is shown and stalls nothing', async () => {
+  const config = 'examples/quickstart/run.toml';
+  const quick = '.stillroom/quickstart';
+  const workflowId = `wait-${randomUUID()}`;
+  const queue = product.settings.taskQueues.control;
+  const input = json({ agent: 'turn', config, taskIds: `${quick}/train.json`, holdoutTaskIds: `${quick}/holdout.json` });
+  await temporal('workflow', 'start', '--type', 'distill', '--task-queue', queue, '--workflow-id', workflowId, ...input);
+  await temporal('workflow', 'signal', '--workflow-id', workflowId, '--name', 'stop', ...bytes('garbage', 'binary/encrypted'));
+  const handle = product.link.client.workflow.getHandle(workflowId);
+  while ((await handle.query<RunStatus>('status')).waitingFor === null) await sleep(50);
+  expect((await handle.query<RunStatus>('status')).decisions).toMatchObject([{ message: 'stop', applied: false }]);
+  await temporal('workflow', 'signal', '--workflow-id', workflowId, '--name', 'declineCost', ...json({ by: 'me' }));
+  expect(await handle.result()).toMatchObject({ outcome: 'declined' });
 });
 
 function bytes(text: string, encoding: string): readonly string[] {

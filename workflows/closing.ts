@@ -1,3 +1,4 @@
+import { ActivityFailure, ApplicationFailure } from '@temporalio/workflow';
 import type { Outcome } from '../core/run/phase.ts';
 import { briefActivities } from './proxies.ts';
 import type { Run } from './run.ts';
@@ -12,15 +13,25 @@ export async function closeRun(run: Run): Promise<Outcome> {
   if (!verdict.accepted) return 'rejected';
   if (!run.pinned.promote) return 'accepted';
   if (!(await run.phase('approve', () => approved(run)))) return 'promotion declined';
-  await run.phase('promote', async () => {
-    const { adapter, handoff } = run.facts;
-    if (!adapter || !handoff) throw new Error('an accepted gate leaves an adapter and its handoff');
+  return run.phase('promote', () => promoted(run));
+}
+
+/** Writes the agent's settings. A file that cannot take them costs nothing that was paid for: the adapter stays, to be handed over by hand. */
+async function promoted(run: Run): Promise<Outcome> {
+  const { adapter, handoff } = run.facts;
+  if (!adapter || !handoff) throw new Error('an accepted gate leaves an adapter and its handoff');
+  try {
     const { keyVariable } = await briefActivities().promoteAdapter({ handoff });
     run.note(
       `[models.agent] in .stillroom/settings.toml now uses ${adapter.name} v${adapter.version}; set ${keyVariable} where the agent runs`,
     );
-  });
-  return 'promoted';
+    return 'promoted';
+  } catch (error) {
+    if (!(error instanceof ActivityFailure && error.cause instanceof ApplicationFailure && error.cause.type === 'SettingsUnusable'))
+      throw error;
+    run.note(`not promoted: ${error.cause.message}. Mend it, then paste ${handoff.path}`);
+    return 'accepted';
+  }
 }
 
 /** Weights and state are saved before anything else can fail. */

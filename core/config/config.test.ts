@@ -84,3 +84,11 @@ describe('refuseUnbuilt', () => {
     expect(result.ok && refuseUnbuilt(result.config).map((error) => error.field)).toEqual(['teacher.backend', 'harbor.backend']);
   });
 });
+
+it.each(['toString', 'constructor', '__proto__'])('a section named %s is unknown, like any other', (name) => {
+  const parsed = parseRunConfig(
+    `[student]\nbase_model="s"\n[teacher]\nmodel="t"\n[harbor]\njob_template="j"\n[${name}]\nx=1\n`,
+    'run.toml',
+  );
+  expect(parsed).toMatchObject({ ok: false, errors: [{ field: name, kind: 'unknown_key' }] });
+});

@@ -34,7 +34,7 @@ export function parseRunConfig(text: string, fileName: string): ParsedConfig {
     return fail([{ field: '(document)', kind: 'toml_syntax', message: `not valid TOML: ${(error as Error).message.trim()}` }]);
   }
   const names = Object.keys(sections) as SectionName[];
-  const unknown = Object.keys(document).filter((key) => !(key in sections));
+  const unknown = Object.keys(document).filter((key) => !Object.hasOwn(sections, key));
   const errors = unknown.map(
     (key): ConfigError => ({ field: key, kind: 'unknown_key', message: `${key} is not a section; known are ${names.join(', ')}` }),
   );

@@ -89,9 +89,9 @@ function episodeOf(config: RunConfig, maxTurns: number): { unique: number; cache
   const answer = Math.min(ANSWER_TOKENS, config.sampling.max_tokens);
   const turns = Math.ceil(maxTurns * TURNS_USED);
   const unique = Math.min(budget, SYSTEM_TOKENS + turns * (answer + OBSERVATION_TOKENS));
-  let prompts = 0;
-  for (let turn = 0; turn < turns; turn++) {
-    prompts += Math.min(budget, SYSTEM_TOKENS + OBSERVATION_TOKENS + turn * (answer + OBSERVATION_TOKENS));
-  }
+  const [first, growth] = [SYSTEM_TOKENS + OBSERVATION_TOKENS, answer + OBSERVATION_TOKENS];
+  // Prompts grow by the same amount each turn until they fill the budget: an arithmetic series, then a constant.
+  const growing = Math.min(turns, Math.max(0, Math.ceil((budget - first) / growth)));
+  const prompts = growing * first + (growth * growing * (growing - 1)) / 2 + (turns - growing) * budget;
   return { unique, cached: Math.max(0, prompts - unique), sampled: Math.min(unique, turns * answer) };
 }

@@ -2,9 +2,9 @@ import { seededRandom, shuffled } from '../random/seeded.ts';
 
 /** A split or batch size that tasks cannot be drawn from; `code` is stable. */
 export class TaskDrawError extends Error {
-  readonly code: 'empty' | 'duplicates' | 'batch_size';
+  readonly code: 'empty' | 'duplicates' | 'batch_size' | 'step';
 
-  constructor(code: 'empty' | 'duplicates' | 'batch_size', message: string) {
+  constructor(code: 'empty' | 'duplicates' | 'batch_size' | 'step', message: string) {
     super(message);
     this.name = 'TaskDrawError';
     this.code = code;
@@ -31,6 +31,7 @@ export function drawTasks({ taskIds, tasksPerBatch, step, seed }: TaskDraw): str
   if (!Number.isInteger(tasksPerBatch) || tasksPerBatch < 1) {
     throw new TaskDrawError('batch_size', `train.tasks_per_batch must be a whole number of at least 1; got ${tasksPerBatch}`);
   }
+  if (!Number.isInteger(step) || step < 0) throw new TaskDrawError('step', `a step is a whole number from 0; got ${step}`);
   const size = Math.min(tasksPerBatch, taskIds.length);
   const random = seededRandom(seed);
   let pending: string[] = [];

@@ -3,6 +3,11 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { parse } from 'smol-toml';
 
+/** The settings file cannot take the table; it was left as it is. */
+export class SettingsUnusable extends Error {
+  override readonly name = 'SettingsUnusable';
+}
+
 /**
  * Puts `table` (TOML text that starts with `[models.agent]`) into the settings file at `path`, in place of the one that is there.
  * Everything else is kept as it is, comments included. Fails without writing when the file is not TOML, or defines the table in a
@@ -17,7 +22,7 @@ export async function writeModelsAgent(path: string, table: string): Promise<voi
   const after = replaceTable(before, table);
   const expected = { ...old, models: { ...asTable(old.models), agent: asTable(parse(table).models).agent } };
   if (!sameJson(parsed(path, after), expected))
-    throw new Error(
+    throw new SettingsUnusable(
       `${path}: [models.agent] is written in a form that cannot be replaced; make it a table of its own, headed [models.agent]`,
     );
   await mkdir(dirname(path), { recursive: true });
@@ -39,7 +44,7 @@ function parsed(path: string, text: string): Record<string, unknown> {
   try {
     return parse(text) as Record<string, unknown>;
   } catch (error) {
-    throw new Error(`${path} is not valid TOML, so it is left as it is: ${(error as Error).message}`);
+    throw new SettingsUnusable(`${path} is not valid TOML, so it is left as it is: ${(error as Error).message}`);
   }
 }
 

@@ -3,6 +3,9 @@ import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 
+/** A module of its own, because it goes into the bundle too. */
+export const PAYLOAD_CONVERTER = join(import.meta.dirname, 'payload-converter.ts');
+
 /**
  * The bundle of workflow code at `<root>/workflows/index.ts`, kept in `cacheDir` under a digest of its sources and the lock file:
  * bundling takes seconds, a worker that is started again should not.
@@ -14,7 +17,11 @@ export async function workflowBundle(root: string, cacheDir: string): Promise<{ 
     () => false,
   );
   if (exists) return { codePath };
-  const { code } = await bundleWorkflowCode({ workflowsPath: join(root, 'workflows/index.ts'), logger: new DefaultLogger('ERROR') });
+  const { code } = await bundleWorkflowCode({
+    workflowsPath: join(root, 'workflows/index.ts'),
+    payloadConverterPath: PAYLOAD_CONVERTER,
+    logger: new DefaultLogger('ERROR'),
+  });
   await mkdir(cacheDir, { recursive: true });
   const partial = `${codePath}.${randomUUID()}.partial`;
   await writeFile(partial, code);
@@ -27,6 +34,6 @@ async function digestOf(root: string): Promise<string> {
   for (const folder of ['workflows', 'core'])
     for (const name of (await readdir(join(root, folder), { recursive: true })).filter((name) => name.endsWith('.ts')).sort())
       hash.update(`${folder}/${name}\n`).update(await readFile(join(root, folder, name)));
-  hash.update(await readFile(join(root, 'package-lock.json')));
+  for (const file of [PAYLOAD_CONVERTER, join(root, 'package-lock.json')]) hash.update(await readFile(file));
   return hash.digest('hex').slice(0, 16);
 }

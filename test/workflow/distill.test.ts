@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { StepResult } from '../../core/run/results.ts';
@@ -169,6 +170,18 @@ describe('waits', () => {
       await handle.signal('promote', { ...ask, approve: true });
       expect(await handle.result()).toMatchObject({ outcome: 'promoted' });
       expect(promoted).toBe(1);
+    });
+  });
+
+  it('settings that cannot be written leave the adapter and say what to do by hand', async () => {
+    const promoteAdapter = async (): Promise<never> => {
+      throw ApplicationFailure.nonRetryable('settings.toml is not valid TOML', 'SettingsUnusable');
+    };
+    await run({ resolveRun: async () => pinned({ promote: true }), promoteAdapter }, async (handle) => {
+      await waitsFor(handle, 'promotion');
+      await handle.executeUpdate(decidePromotionUpdate, { args: [{ ...ask, approve: true }] });
+      expect(await handle.result()).toMatchObject({ outcome: 'accepted', adapter: { version: 1 } });
+      expect((await handle.query(statusQuery)).notices.at(-1)).toMatch(/not promoted: settings.toml is not valid TOML/);
     });
   });
 
