@@ -1,6 +1,7 @@
 import { Client, Connection, type ConnectionOptions } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { NoServer } from './errors.ts';
+import { GrpcRetries } from './grpc-retries.ts';
 
 /** A Temporal client and the names of what it talks to. */
 export type Link = { readonly client: Client; readonly address: string; readonly namespace: string; close(): Promise<void> };
@@ -25,16 +26,22 @@ export function connectByProfile(defaultAddress: string): Promise<Link> {
 export const connectTo = (address: string): Promise<Link> => open({}, address, DEFAULT_NAMESPACE);
 
 async function open(options: ConnectionOptions, address: string, namespace: string): Promise<Link> {
+  const retries = new GrpcRetries();
   let connection: Connection;
   try {
     connection = await Connection.connect({
       ...options,
       address,
       connectTimeout: CONNECT_TIMEOUT_MS,
+      interceptors: [retries.interceptor],
       channelArgs: { ...options.channelArgs, ...RECONNECT },
     });
   } catch {
     throw new NoServer(address);
   }
-  return { client: new Client({ connection, namespace }), address, namespace, close: () => connection.close() };
+  const close = async () => {
+    await retries.stop();
+    await connection.close();
+  };
+  return { client: new Client({ connection, namespace }), address, namespace, close };
 }
