@@ -12,6 +12,9 @@ const ANSWERS: Partial<Record<MessageName, Wait['kind']>> = {
   decidePromotion: 'promotion',
 };
 
+/** Messages that say more than their name, and where. */
+const ANSWER_FIELD: Partial<Record<MessageName, string>> = { setBudget: 'maxUsd', decidePromotion: 'approve' };
+
 export type DeskState = {
   readonly decisions: readonly DecisionRecord[];
   readonly waits: number;
@@ -121,6 +124,7 @@ export class RunDesk {
     const answered = this.waitAnsweredBy(name);
     const record: DecisionRecord = { ...recordOf(name, input), waitId: answered, applied: true, refusal: null };
     this.book.push(record);
+    if (answered !== null) this.waitingFor = null; // at once: the next message may come before the workflow itself goes on
     if (name === 'setBudget') this.maxUsd = record.answer as number;
     if (name === 'pause') this.paused = true;
     if (name === 'resume') this.paused = false;
@@ -142,7 +146,8 @@ export class RunDesk {
 function recordOf(name: MessageName, input: unknown): Omit<DecisionRecord, 'waitId' | 'applied' | 'refusal'> {
   const given = (typeof input === 'object' && input !== null ? input : {}) as Record<string, unknown>;
   const text = (key: string) => (typeof given[key] === 'string' ? given[key] : null);
-  const answer = given.maxUsd ?? given.approve;
+  const field = ANSWER_FIELD[name];
+  const answer = field === undefined ? null : given[field];
   return {
     message: name,
     by: text('by') ?? 'unknown',
