@@ -1,4 +1,5 @@
 import type { BlobRef, TrialId } from '../core/ids.ts';
+import { addMeters, type MeterTokens } from '../core/measures/meters.ts';
 import type { RunPlan } from '../core/run/pinned-run.ts';
 import type { ModelRef, PinnedTask, TrialSummary } from '../core/run/trial.ts';
 import { rollouts } from './proxies.ts';
@@ -17,15 +18,17 @@ export type TrialOrder = {
 
 /**
  * Runs one slot. A trial whose infrastructure failed says nothing about the model: it is tried again under a new id, so that
- * nothing of the failed attempt is mistaken for the new one's, at most `infraRetries` times.
+ * nothing of the failed attempt is mistaken for the new one's, at most `infraRetries` times. What all of them used is paid for.
  */
 export async function runSlot(order: TrialOrder): Promise<TrialSummary> {
+  let paid: MeterTokens = {};
   for (let retry = 0; ; retry++) {
     const trialId = (retry === 0 ? order.slot : `${order.slot}-r${retry}`) as TrialId;
     const { run, task, who, model, maxTurns } = order;
     const summary = await rollouts(order.plan).runTrial.executeWithOptions({ summary: order.summary }, [
       { run, trialId, task, who, model, maxTurns },
     ]);
-    if (summary.executed || retry >= order.plan.infraRetries) return summary;
+    paid = addMeters(paid, summary.meters);
+    if (summary.executed || retry >= order.plan.infraRetries) return { ...summary, meters: paid };
   }
 }
