@@ -1,3 +1,4 @@
+import type { StatePath } from '../core/ids.ts';
 import type { MeterTokens } from '../core/measures/meters.ts';
 import type { Outcome, Phase } from '../core/run/phase.ts';
 import type { PinnedRun } from '../core/run/pinned-run.ts';
@@ -32,6 +33,8 @@ export type RunFacts = {
   evaluations: readonly EvalResult[];
   training: TrainingRef | null;
   sampler: ModelRef | null;
+  /** The newest saved training state, by the name of its step. */
+  savedState: { readonly name: string; readonly path: StatePath } | null;
   /** Steps that are finished. */
   step: number;
   rows: readonly StepRow[];
@@ -58,6 +61,7 @@ export function newFacts(startedAtMs: number): RunFacts {
     evaluations: [],
     training: null,
     sampler: null,
+    savedState: null,
     step: 0,
     rows: [],
     rowsInAll: 0,

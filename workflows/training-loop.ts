@@ -1,5 +1,5 @@
 import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
-import type { SamplerPath } from '../core/ids.ts';
+import type { SamplerPath, StatePath } from '../core/ids.ts';
 import type { Outcome } from '../core/run/phase.ts';
 import type { StepResult } from '../core/run/results.ts';
 import type { distill } from './distill.ts';
@@ -45,9 +45,11 @@ async function bookStep(run: Run, result: StepResult): Promise<void> {
   await run.book(result.row.meters);
 }
 
-/** Publishes the current weights for sampling as `step-NNNN`; the trials of the next step use them. */
+/** Publishes the current weights for sampling as `step-NNNN`, once; the trials of the next step use them. */
 export async function refreshSampler(run: Run): Promise<SamplerPath> {
   const name = stepName(run.facts.step);
+  const { sampler } = run.facts;
+  if (sampler?.kind === 'sampler' && sampler.version === name) return sampler.path;
   const saved = await training(run.pinned.plan).saveSampler.executeWithOptions({ summary: `${name} · sampler` }, [
     { run: run.pinned.ref, training: run.training, name },
   ]);
@@ -56,12 +58,16 @@ export async function refreshSampler(run: Run): Promise<SamplerPath> {
   return saved.path;
 }
 
-export async function saveState(run: Run) {
+/** Saves the current training state as `step-NNNN`, once: a service refuses a name that is taken. */
+export async function saveState(run: Run): Promise<StatePath> {
   const name = stepName(run.facts.step);
+  const { savedState } = run.facts;
+  if (savedState?.name === name) return savedState.path;
   const saved = await training(run.pinned.plan).saveState.executeWithOptions({ summary: `${name} · state` }, [
     { run: run.pinned.ref, training: run.training, name },
   ]);
   run.facts.training = { ...run.training, nextSeqId: saved.nextSeqId };
+  run.facts.savedState = { name, path: saved.path };
   return saved.path;
 }
 
