@@ -134,7 +134,8 @@ export class Run {
   private async child<R>(label: string, start: () => Promise<{ workflowId: string; result(): Promise<R> }>): Promise<R> {
     const scope = new CancellationScope({ cancellable: true });
     let settled = false;
-    const stop = condition(() => this.desk.stopping || settled).then(() => {
+    // Not cancellable: when the run is cancelled its scopes cancel the child, and nobody would be there to hear this wait fail.
+    const stop = CancellationScope.nonCancellable(() => condition(() => this.desk.stopping || settled)).then(() => {
       if (!settled) scope.cancel();
     });
     try {

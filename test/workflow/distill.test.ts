@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { Context } from '@temporalio/activity';
 import type { WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
@@ -34,6 +35,17 @@ function run<T>(activities: Partial<AllActivities>, test: (handle: Handle) => Pr
 const waitsFor = (handle: Handle, kind: string) =>
   expect.poll(async () => (await handle.query(statusQuery)).waitingFor?.kind, { timeout: 20_000 }).toBe(kind);
 const ask = { by: 'tester' };
+
+/** Trials whose id contains `part` run until they are cancelled. */
+function untilCancelled(part: string, onStart: () => void): AllActivities['runTrial'] {
+  return async (spec) => {
+    if (!spec.trialId.includes(part)) return trialOf(spec);
+    onStart();
+    const activity = Context.current();
+    const beat = setInterval(() => activity.heartbeat(), 100);
+    return activity.cancelled.finally(() => clearInterval(beat));
+  };
+}
 
 describe('a run that goes well', () => {
   it('goes through every phase, trains on each batch once and ends accepted', async () => {
@@ -97,6 +109,7 @@ describe('a run that goes well', () => {
   it('tries a trial again under a new id when its infrastructure failed, and trains on executed trials only', async () => {
     const trials: string[] = [];
     let trainedOn = -1;
+    let meters: unknown;
     await run(
       {
         resolveRun: async () => pinned({}, { steps: 1 }),
@@ -108,9 +121,14 @@ describe('a run that goes well', () => {
           trainedOn = order.episodes.length;
           return fakeActivities().trainBatch(order);
         },
+        closeStep: async (order) => {
+          meters = order.trials.map(({ trial }) => trial.meters);
+          return fakeActivities().closeStep(order);
+        },
       },
       (handle) => handle.result(),
     );
+    expect(meters).toEqual([{ student_sample: 6 }, { student_sample: 3 }, { student_sample: 3 }, { student_sample: 3 }]);
     expect(trials.filter((id) => id.includes('-s0001-000-0'))).toEqual(['0123abcd-s0001-000-0', '0123abcd-s0001-000-0-r1']);
     expect(trainedOn).toBe(3);
   });
@@ -179,7 +197,8 @@ describe('waits', () => {
     };
     await run({ resolveRun: async () => pinned({ promote: true }), promoteAdapter }, async (handle) => {
       await waitsFor(handle, 'promotion');
-      await handle.executeUpdate(decidePromotionUpdate, { args: [{ ...ask, approve: true }] });
+      const withNote = { ...ask, approve: true, maxUsd: 5 }; // a key of another message says nothing here
+      await handle.executeUpdate(decidePromotionUpdate, { args: [withNote] });
       expect(await handle.result()).toMatchObject({ outcome: 'accepted', adapter: { version: 1 } });
       expect((await handle.query(statusQuery)).notices.at(-1)).toMatch(/not promoted: settings.toml is not valid TOML/);
     });
@@ -243,24 +262,39 @@ describe('ends early', () => {
   });
 
   it('stop cancels the batch in flight, saves what was trained and ends as stopped', async () => {
-    let release = () => {};
-    const inFlight = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    const runTrial: AllActivities['runTrial'] = async (spec) => {
-      if (spec.trialId.includes('-s0002')) {
-        release();
-        const { cancelled } = (await import('@temporalio/activity')).Context.current();
-        const beat = setInterval(() => void import('@temporalio/activity').then(({ heartbeat }) => heartbeat()), 100);
-        await cancelled.finally(() => clearInterval(beat));
-      }
-      return trialOf(spec);
-    };
-    await run({ runTrial }, async (handle) => {
-      await inFlight;
+    const started = Promise.withResolvers<void>();
+    await run({ runTrial: untilCancelled('-s0002', started.resolve) }, async (handle) => {
+      await started.promise;
       await handle.executeUpdate(stopUpdate, { args: [ask] });
       expect(await handle.result()).toMatchObject({ outcome: 'stopped', weights: { statePath: 'tinker://s/weights/step-0001' } });
     });
+  });
+
+  it('a cancelled run cancels the batch in flight, saves what was trained once and ends as cancelled', async () => {
+    const saved: string[] = [];
+    const save =
+      <Order extends { name: string }, R>(kind: string, work: (order: Order) => R) =>
+      (order: Order) => {
+        saved.push(`${kind} ${order.name}`);
+        return work(order);
+      };
+    const { saveState, saveSampler } = fakeActivities();
+    const started = Promise.withResolvers<void>();
+    const activities = {
+      runTrial: untilCancelled('-s0002', started.resolve),
+      saveState: save('state', saveState),
+      saveSampler: save('sampler', saveSampler),
+    };
+    await run(activities, async (handle) => {
+      await started.promise;
+      await handle.cancel();
+      await expect(handle.result()).rejects.toMatchObject({ cause: { name: 'CancelledFailure' } });
+      const { outcome, weights } = await handle.query(statusQuery);
+      expect({ outcome, weights }).toMatchObject({ outcome: 'stopped', weights: { statePath: 'tinker://s/weights/step-0001' } });
+      const { events } = await handle.fetchHistory();
+      expect(events?.filter((event) => event.workflowTaskFailedEventAttributes)).toEqual([]);
+    });
+    expect(saved).toEqual(['sampler step-0000', 'sampler step-0001', 'state step-0001']);
   });
 
   it('a failed preflight check fails the run by name, with the check in the status', async () => {
