@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
+import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { TrialId } from '../core/ids.ts';
 import { trialTokens } from '../core/measures/health.ts';
@@ -12,6 +12,7 @@ import { encodeEpisode } from '../core/tokens/episode-codec.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import type { Gateway, TokenSampler, TrialRecord } from '../services/gateway/index.ts';
 import { type AgentConfig, type HarborRunner, type TrialRun, trialConfig } from '../services/harbor/index.ts';
+import { whileBeating } from './beating.ts';
 import { configuredRenderer } from './configured-renderer.ts';
 import type { ModelAccess } from './model-access.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
@@ -29,9 +30,6 @@ export type RolloutDeps = {
 };
 export type RolloutActivities = ReturnType<typeof createRolloutActivities>;
 
-/** How often a running trial says that it lives; well under its heartbeat timeout. */
-const BEAT_MS = 2_000;
-
 export function createRolloutActivities({ records, blobs, models, gateway, harbor, trialsDir, projectRoot }: RolloutDeps) {
   return {
     /** Runs one attempt at one task in a sandbox, its agent talking to `spec.model` through the gateway. Fails (to be tried again) when the model could not be reached. */
@@ -39,8 +37,7 @@ export function createRolloutActivities({ records, blobs, models, gateway, harbo
       const record = await records.load(spec.run);
       const { attempt } = activityInfo();
       const trialId = (attempt === 1 ? spec.trialId : `${spec.trialId}-a${attempt}`) as TrialId;
-      const beat = setInterval(() => heartbeat(), BEAT_MS);
-      try {
+      return whileBeating(async () => {
         const contextLimitTokens = await contextLimit(record, spec.model, models);
         await using session = gateway.open(sessionOptions(record, spec, trialId, contextLimitTokens, models));
         const runner = await harbor();
@@ -56,13 +53,11 @@ export function createRolloutActivities({ records, blobs, models, gateway, harbo
           { rewardKey: record.config.harbor.reward_key, secrets: { STILLROOM_GATEWAY_KEY: session.apiKey }, signal: cancellationSignal() },
         );
         const seen = session.record();
-        if (seen.failure && seen.failure.afterCalls >= seen.calls)
-          throw ApplicationFailure.retryable(`the model failed during trial ${trialId}: ${seen.failure.message}`, 'ModelUnavailable');
-        if (outcome.executed) await rm(outcome.trialDir, { recursive: true, force: true });
-        return await summarize(spec, outcome, seen, blobs);
-      } finally {
-        clearInterval(beat);
-      }
+        const failure = seen.failure && seen.failure.afterCalls >= seen.calls ? seen.failure : null;
+        if (outcome.executed || failure) await rm(outcome.trialDir, { recursive: true, force: true });
+        if (failure) throw ApplicationFailure.retryable(`the model failed during trial ${trialId}: ${failure.message}`, 'ModelUnavailable');
+        return summarize(spec, outcome, seen, blobs);
+      });
     },
   };
 }

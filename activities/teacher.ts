@@ -1,4 +1,4 @@
-import { cancellationSignal, heartbeat } from '@temporalio/activity';
+import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { BlobRef, TrialId } from '../core/ids.ts';
 import { addMeters, type MeterTokens } from '../core/measures/meters.ts';
@@ -10,6 +10,7 @@ import type { Datum } from '../core/tokens/span.ts';
 import { keepTeacherRow } from '../core/tokens/teacher-row.ts';
 import { TokenError } from '../core/tokens/token-error.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
+import { whileBeating } from './beating.ts';
 import type { ModelAccess } from './model-access.ts';
 import type { RunRecords } from './run-records.ts';
 
@@ -41,7 +42,7 @@ export function createTeacherActivities({ records, blobs, models }: TeacherDeps)
         contextBudgetTokens: config.rollout.context_budget_tokens,
         maxDatumTokens: config.train.max_datum_tokens,
       });
-      const scored = await score(datums, config.teacher.model, models);
+      const scored = await whileBeating(() => score(datums, config.teacher.model, models));
       return {
         trialId: order.trialId,
         scored: datums.length > 0 ? await blobs.put(encodeScoredEpisode({ trial: order.trialId, datums, rows: scored.rows })) : null,
@@ -66,7 +67,6 @@ async function score(
   const scored = await Promise.all(
     datums.map((datum) => models.withSampler(model, (sampler) => sampler.promptLogprobs(datum.tokens, { signal }))),
   );
-  heartbeat();
   const rows = datums.map((datum, index) => kept(datum, scored[index]?.logprobs ?? []));
   const meters = scored.map(({ logprobs, promptCacheHitTokens }) => ({
     teacher_prefill: logprobs.length - promptCacheHitTokens,

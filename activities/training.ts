@@ -1,4 +1,4 @@
-import { activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
+import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { BlobRef, SamplerPath, StatePath } from '../core/ids.ts';
 import { samplerSeed } from '../core/random/seeded.ts';
@@ -8,6 +8,7 @@ import { decodeScoredEpisode } from '../core/tokens/scored-codec.ts';
 import { toWire } from '../core/tokens/wire.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import type { TrainingClient } from '../services/tinker/index.ts';
+import { whileBeating } from './beating.ts';
 import type { ModelAccess } from './model-access.ts';
 import type { RunRecords } from './run-records.ts';
 
@@ -37,8 +38,6 @@ export type TrainingActivities = ReturnType<typeof createTrainingActivities>;
 /** Adam's fixed settings: those of the protocol's own defaults. */
 const ADAM = { beta1: 0.9, beta2: 0.95, eps: 1e-12, weightDecay: 0, gradClipNorm: 0 } as const;
 
-const BEAT_MS = 5_000;
-
 export function createTrainingActivities({ records, blobs, models, alterAdvantages = (advantages) => advantages }: TrainingDeps) {
   const clientOf = async (training: TrainingRef): Promise<TrainingClient> => {
     const client = await models.client();
@@ -49,7 +48,7 @@ export function createTrainingActivities({ records, blobs, models, alterAdvantag
     /** Makes the student: a fresh LoRA on its base model. */
     async openTraining({ run }: { run: BlobRef }): Promise<TrainingRef> {
       const { config, runId } = await records.load(run);
-      return beating(async () => {
+      return whileBeating(async () => {
         const client = await models.client();
         const { modelId } = await client.createModel({
           baseModel: config.student.base_model,
@@ -90,7 +89,7 @@ export function createTrainingActivities({ records, blobs, models, alterAdvantag
         const { nextSeqId } = order.training;
         return { ...counts, ...figures, nextSeqId, updates: 0, loss: null, gradNorm: null, meters: {}, wallMs: Date.now() - startedAtMs };
       }
-      return beating(async () => {
+      return whileBeating(async () => {
         const training = await clientOf(order.training);
         const signal = cancellationSignal();
         const wire = toWire('importance_sampling', kept, advantages);
@@ -111,7 +110,7 @@ export function createTrainingActivities({ records, blobs, models, alterAdvantag
 
     /** Publishes the weights as they are now, under `name`, for sampling. */
     async saveSampler(order: SaveOrder): Promise<{ path: SamplerPath; nextSeqId: number }> {
-      return beating(async () => {
+      return whileBeating(async () => {
         const training = await clientOf(order.training);
         const path = await training.saveForSampler(order.name, { signal: cancellationSignal() });
         return { path, nextSeqId: training.nextSeqId };
@@ -120,7 +119,7 @@ export function createTrainingActivities({ records, blobs, models, alterAdvantag
 
     /** Saves weights and optimizer state, so that training can go on from here. */
     async saveState(order: SaveOrder): Promise<{ path: StatePath; nextSeqId: number }> {
-      return beating(async () => {
+      return whileBeating(async () => {
         const training = await clientOf(order.training);
         const path = await training.saveState(order.name, { signal: cancellationSignal() });
         return { path, nextSeqId: training.nextSeqId };
@@ -138,16 +137,6 @@ function refuseMasked({ step, sampledTokens, maskedTokens }: BatchOrder): void {
     `step ${step}: ${maskedTokens} of ${sampledTokens} sampled tokens came without a usable log-probability, more than ${MOST_MASKED * 100} %: the sampling service is at fault`,
     'UnusableLogprobs',
   );
-}
-
-/** Keeps telling the server that this attempt lives while `work` waits on the service. */
-async function beating<T>(work: () => Promise<T>): Promise<T> {
-  const beat = setInterval(() => heartbeat({ attempt: activityInfo().attempt }), BEAT_MS);
-  try {
-    return await work();
-  } finally {
-    clearInterval(beat);
-  }
 }
 
 /** Services name it differently; absent is unknown, not zero. */
