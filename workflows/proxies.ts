@@ -16,8 +16,11 @@ const BRIEF = {
   retry: { initialInterval: '200ms', maximumInterval: '10s', maximumAttempts: 8 },
 } as const;
 
+/** Errors, by name, that come again however often the same work is tried. */
+const FINAL = ['BadRequest', 'TokenError', 'TrialRefused', 'BadHarborInput'];
+
 /** Work that waits on a service or dies with its worker: tried until it succeeds; only a failure that says so is final. */
-const PATIENT = { initialInterval: '200ms', maximumInterval: '30s' } as const;
+const PATIENT = { initialInterval: '200ms', maximumInterval: '30s', nonRetryableErrorTypes: FINAL };
 
 export const briefActivities = () =>
   proxyActivities<InputActivities & MetricsActivities & EvaluationActivities & PromotionActivities & MirrorActivities>(BRIEF);
