@@ -2,36 +2,30 @@ import type { ModelRef } from '../core/run/trial.ts';
 import { SamplerBusy, SamplerUnavailable, type TokenSampler } from '../services/gateway/index.ts';
 import { BillingPaused, type Capabilities, RetryLater, type Sampler, SessionLost, type TinkerClient } from '../services/tinker/index.ts';
 
+/** One session with the service, and what was opened in it. */
+type Session = { readonly client: Promise<TinkerClient>; readonly samplers: Map<string, Promise<Sampler>> };
+
 /**
  * This worker's connection to the Tinker service: one session, opened when first needed and kept alive, and one sampler per set of
  * weights. A lost session is replaced on the next call; what was sampled from it stays valid.
  */
 export class ModelAccess implements AsyncDisposable {
   private readonly connect: () => Promise<TinkerClient>;
-  private connecting: Promise<TinkerClient> | null = null;
+  private session: Session | null = null;
   private capabilities: Promise<Capabilities> | null = null;
-  private samplers = new Map<string, Promise<Sampler>>();
 
   constructor(connect: () => Promise<TinkerClient>) {
     this.connect = connect;
   }
 
-  client(): Promise<TinkerClient> {
-    this.connecting ??= this.connect().catch((error) => {
-      this.connecting = null;
-      throw error;
-    });
-    return this.connecting;
+  /** Runs `work` with the client; forgets its session if the service has lost it, so that a retry gets a new one. */
+  withClient<T>(work: (client: TinkerClient) => Promise<T>): Promise<T> {
+    return this.inSession(async ({ client }) => work(await client));
   }
 
-  /** Runs `work` with a sampler of `model`; forgets the session if the service has lost it, so that a retry gets a new one. */
-  async withSampler<T>(model: ModelRef, work: (sampler: Sampler) => Promise<T>): Promise<T> {
-    try {
-      return await work(await this.samplerOf(model));
-    } catch (error) {
-      if (error instanceof SessionLost) this.forget();
-      throw error;
-    }
+  /** The same with a sampler of `model`. */
+  withSampler<T>(model: ModelRef, work: (sampler: Sampler) => Promise<T>): Promise<T> {
+    return this.inSession(async (session) => work(await samplerOf(model, session)));
   }
 
   /** The model as the gateway wants it; every span carries `model.version`. */
@@ -45,7 +39,7 @@ export class ModelAccess implements AsyncDisposable {
 
   /** The longest sequence the service takes for a model; null where it does not say. @throws when it does not know the model */
   async contextLimitTokens(model: string): Promise<number | null> {
-    this.capabilities ??= this.client().then((client) => client.capabilities());
+    this.capabilities ??= this.withClient((client) => client.capabilities());
     this.capabilities.catch(() => {
       this.capabilities = null;
     });
@@ -55,27 +49,36 @@ export class ModelAccess implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const client = await this.connecting?.catch(() => null);
-    this.forget();
+    const client = await this.session?.client.catch(() => null);
+    this.session = null;
     await client?.close();
   }
 
-  private samplerOf(model: ModelRef): Promise<Sampler> {
-    const key = model.kind === 'sampler' ? model.path : model.model;
-    const known = this.samplers.get(key);
-    if (known) return known;
-    const made = this.client().then((client) =>
-      client.sampler(model.kind === 'sampler' ? { samplerPath: model.path } : { baseModel: model.model }),
-    );
-    this.samplers.set(key, made);
-    made.catch(() => this.samplers.delete(key));
-    return made;
+  private async inSession<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    this.session ??= { client: this.connect(), samplers: new Map() };
+    const { session } = this;
+    // Only this call's own session: one that came after it is alive, however many calls met the lost one.
+    const forget = () => {
+      if (this.session === session) this.session = null;
+    };
+    session.client.catch(forget);
+    try {
+      return await work(session);
+    } catch (error) {
+      if (error instanceof SessionLost) forget();
+      throw error;
+    }
   }
+}
 
-  private forget(): void {
-    this.connecting = null;
-    this.samplers = new Map();
-  }
+function samplerOf(model: ModelRef, { client, samplers }: Session): Promise<Sampler> {
+  const [key, source] = model.kind === 'sampler' ? [model.path, { samplerPath: model.path }] : [model.model, { baseModel: model.model }];
+  const known = samplers.get(key);
+  if (known) return known;
+  const made = client.then((client) => client.sampler(source));
+  samplers.set(key, made);
+  made.catch(() => samplers.delete(key));
+  return made;
 }
 
 const RETRY_AFTER_MS = 5_000;

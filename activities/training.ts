@@ -39,25 +39,22 @@ export type TrainingActivities = ReturnType<typeof createTrainingActivities>;
 const ADAM = { beta1: 0.9, beta2: 0.95, eps: 1e-12, weightDecay: 0, gradClipNorm: 0 } as const;
 
 export function createTrainingActivities({ records, blobs, models, alterAdvantages = (advantages) => advantages }: TrainingDeps) {
-  const clientOf = async (training: TrainingRef): Promise<TrainingClient> => {
-    const client = await models.client();
-    return client.training(training.modelId, { nextSeqId: training.nextSeqId, sessionId: training.sessionId });
-  };
+  const clientOf = ({ modelId, nextSeqId, sessionId }: TrainingRef): Promise<TrainingClient> =>
+    models.withClient(async (client) => client.training(modelId, { nextSeqId, sessionId }));
 
   return {
     /** Makes the student: a fresh LoRA on its base model. */
     async openTraining({ run }: { run: BlobRef }): Promise<TrainingRef> {
       const { config, runId } = await records.load(run);
-      return whileBeating(async () => {
-        const client = await models.client();
-        const { modelId } = await client.createModel({
-          baseModel: config.student.base_model,
-          rank: config.student.lora_rank,
-          seed: samplerSeed(`${runId} lora`),
-          userMetadata: { stillroom_run: runId },
-        });
-        return { sessionId: client.sessionId, modelId, nextSeqId: 1 };
-      });
+      const options = {
+        baseModel: config.student.base_model,
+        rank: config.student.lora_rank,
+        seed: samplerSeed(`${runId} lora`),
+        userMetadata: { stillroom_run: runId },
+      };
+      return whileBeating(() =>
+        models.withClient(async (client) => ({ sessionId: client.sessionId, ...(await client.createModel(options)) })),
+      );
     },
 
     /**
