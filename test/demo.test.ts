@@ -1,13 +1,13 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { connectTo } from '../client/connection.ts';
 import { freePorts } from '../services/processes/index.ts';
-import { PROJECT_ROOT, readAppSettings } from '../services/settings/index.ts';
+import { PROJECT_ROOT, readAppSettings, readEnvironment } from '../services/settings/index.ts';
 import type { RunResult, TrialProgress } from '../workflows/messages.ts';
 import { DemoProcess } from './support/demo-process.ts';
 import { descendants, leftOf, type Process, scratchDirs } from './support/process-tree.ts';
@@ -123,8 +123,13 @@ async function midStep(client: Client, runId: string, pid: number): Promise<{ kn
     if (done === TRIALS_A_STEP) step++;
     if (done === 0 || running < 2) continue;
     const known = descendants(pid);
-    if (process.platform === 'linux' && !known.some(({ command }) => command.includes('bwrap'))) continue;
-    return { known, dirs: scratchDirs(known) };
+    const all = known.map(({ command }) => command).join('\n');
+    if (readEnvironment().sandbox === 'bwrap' && !/^\S*bwrap /m.test(all)) continue;
+    for (const part of ['server start-dev', 'trainer/main.ts', 'worker.ts', 'stillroom_harbor.runner']) expect(all).toContain(part);
+    const dirs = scratchDirs(known);
+    if (process.platform === 'linux')
+      expect(dirs.map((dir) => basename(dir).slice(0, 16)).sort()).toEqual(['stillroom-harbor', 'stillroom-trials']);
+    return { known, dirs };
   }
   throw new Error('both steps passed without a moment of trials in flight');
 }
@@ -136,7 +141,7 @@ function stepProgress(client: Client, runId: string, step: number): Promise<Pick
 
 /** The end that a person sees is the run's own result. */
 function expectReport(text: string, { runId, outcome, verdict, evaluations, adapter }: RunResult): void {
-  expect(text).toMatch(/^step 2\/2: solved \d+\.\d % \(\d+\/32\) · KL\/token \d\.\d{3} nats · spend \$/m);
+  expect(text).toMatch(/^step 2\/2: solved \d+\.\d % \(\d+\/32\) · KL\/token -?\d+\.\d{3} nats · spend \$/m);
   const end = text.slice(text.indexOf(`\n${runId} ended: ${outcome}\n`));
   expect(end.startsWith(`\n${runId} ended`)).toBe(true);
   expect(['accepted', 'rejected']).toContain(outcome);
