@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { TrialId } from '../core/ids.ts';
+import { gradedScore } from '../core/measures/batch-stats.ts';
 import { trialTokens } from '../core/measures/health.ts';
 import { addMeters, type MeterTokens } from '../core/measures/meters.ts';
 import { samplerSeed } from '../core/random/seeded.ts';
@@ -50,7 +51,12 @@ export function createRolloutActivities({ records, blobs, models, gateway, harbo
             agent: agentFor(record, spec, session.apiBase),
             timeouts: { agentMs: record.config.rollout.episode_timeout_s * 1000 },
           }),
-          { rewardKey: record.config.harbor.reward_key, secrets: { STILLROOM_GATEWAY_KEY: session.apiKey }, signal: cancellationSignal() },
+          {
+            rewardKey: record.config.harbor.reward_key,
+            maxTurns: spec.maxTurns,
+            secrets: { STILLROOM_GATEWAY_KEY: session.apiKey },
+            signal: cancellationSignal(),
+          },
         );
         const seen = session.record();
         const failure = seen.failure && seen.failure.afterCalls >= seen.calls ? seen.failure : null;
@@ -93,7 +99,7 @@ function agentFor({ agent, config }: RunRecord, spec: TrialSpec, apiBase: string
 }
 
 async function summarize(spec: TrialSpec, outcome: TrialRun, seen: TrialRecord, blobs: BlobStore): Promise<TrialSummary> {
-  const stopReason = seen.overflow ? CONTEXT_OVERFLOW : outcome.agentStop;
+  const stopReason = seen.overflow ? CONTEXT_OVERFLOW : outcome.stopReason;
   const episode = { trial: spec.trialId, spans: seen.spans, stopReason };
   const { negLogprobNats, scoredTokens } = trialTokens(seen.spans);
   return {
@@ -102,7 +108,9 @@ async function summarize(spec: TrialSpec, outcome: TrialRun, seen: TrialRecord, 
     spans: seen.spans.length > 0 ? await blobs.put(encodeEpisode(episode)) : null,
     reward: outcome.reward,
     executed: outcome.executed,
-    passed: outcome.executed && outcome.reward === 1,
+    passed: outcome.passed,
+    retry: outcome.retry,
+    gradedScore: gradedScore(outcome.tests),
     exceptionType: outcome.exceptionType,
     exceptionMessage: (outcome.infraReason ?? outcome.exceptionMessage)?.slice(0, 500) ?? null,
     stopReason,

@@ -11,9 +11,11 @@ export function trialOf(taskId: string, passed: boolean, more: Partial<TrialSumm
     reward: passed ? 1 : 0,
     executed: true,
     passed,
+    retry: 'never',
+    gradedScore: null,
     exceptionType: null,
     exceptionMessage: null,
-    stopReason: 'done',
+    stopReason: 'submitted',
     calls: 2,
     sampledTokens: 10,
     negLogprobNats: 1,
@@ -30,7 +32,7 @@ export function trialOf(taskId: string, passed: boolean, more: Partial<TrialSumm
 
 /** A trial that says nothing about the model. */
 export const brokenTrial = (taskId: string, exceptionMessage: string): TrialSummary =>
-  trialOf(taskId, false, { reward: null, executed: false, exceptionType: 'RuntimeError', exceptionMessage });
+  trialOf(taskId, false, { reward: null, executed: false, retry: 'again', exceptionType: 'RuntimeError', exceptionMessage });
 
 /** An evaluation by passed and executed attempts of each task. */
 export function evaluated(label: EvalLabel, tasks: Readonly<Record<string, readonly [passed: number, executed: number]>>): EvalResult {

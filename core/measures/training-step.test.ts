@@ -20,6 +20,8 @@ const trial = (over: Partial<TrialSummary> = {}): TrialSummary => ({
   reward: 1,
   executed: true,
   passed: true,
+  retry: 'never',
+  gradedScore: null,
   exceptionType: null,
   exceptionMessage: null,
   stopReason: null,

@@ -19,6 +19,9 @@ export type TrialSpec = {
   readonly maxTurns: number;
 };
 
+/** Whether a trial that says nothing about the model is worth another try: as often as the run's retries allow, or once at most. */
+export type TrialRetry = 'never' | 'once' | 'again';
+
 /** What a trial left: ids and counts; its tokens are in the blob store under `spans`. */
 export type TrialSummary = {
   readonly trialId: TrialId;
@@ -28,6 +31,9 @@ export type TrialSummary = {
   /** False when the trial says nothing about the model: the infrastructure or the grader failed. */
   readonly executed: boolean;
   readonly passed: boolean;
+  readonly retry: TrialRetry;
+  /** Share of its resolved tests that passed; null without a test report. */
+  readonly gradedScore: number | null;
   readonly exceptionType: string | null;
   readonly exceptionMessage: string | null;
   readonly stopReason: string | null;

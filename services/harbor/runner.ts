@@ -1,15 +1,13 @@
-import { mkdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir } from 'node:fs/promises';
 import { TrialCrashed, TrialRefused } from './errors.ts';
 import { RunnerProcess, type RunnerProcessOptions, type TrialMessage } from './runner-process.ts';
 import type { TrialConfig } from './trial-config.ts';
-import { parseTrialResult, type TrialOutcome } from './trial-result.ts';
+import { readTrialFiles } from './trial-files.ts';
+import { readTrial, type TrialOutcome, type TrialReading } from './trial-result.ts';
 
 const CLOSE_GRACE_MS = 20_000;
 
-export type RunTrialOptions = {
-  /** The reward that counts, e.g. `reward`. */
-  readonly rewardKey: string;
+export type RunTrialOptions = TrialReading & {
   /** Values the agent reads in memory, e.g. `STILLROOM_GATEWAY_KEY`; they are never written to a file. */
   readonly secrets?: Readonly<Record<string, string>>;
   /** Aborting cancels the trial; `run` rejects with the signal's reason once the sandbox is gone. */
@@ -61,7 +59,7 @@ export class HarborRunner implements AsyncDisposable {
         options.signal?.addEventListener('abort', cancel);
         process.send({ op: 'run', id, config, secrets: options.secrets ?? {}, events: options.onEvent !== undefined });
       });
-      return { ...parseTrialResult(await readResultFile(trialDir), options.rewardKey), trialDir };
+      return { ...readTrial(await readTrialFiles(trialDir), options), trialDir };
     } finally {
       this.#waiting.delete(id);
       options.signal?.removeEventListener('abort', cancel);
@@ -121,10 +119,4 @@ function waitingFor(options: RunTrialOptions, resolve: (trialDir: string) => voi
       reject(new TrialCrashed(message.error));
     },
   };
-}
-
-async function readResultFile(trialDir: string): Promise<string> {
-  return readFile(join(trialDir, 'result.json'), 'utf8').catch((error: Error) => {
-    throw new TrialCrashed(`the trial left no result: ${error.message}`);
-  });
 }

@@ -1,38 +1,24 @@
-import { z } from 'zod';
-import { TrialCrashed } from './errors.ts';
+import type { TrialRetry } from '../../core/run/trial.ts';
+import { readTestReport, type TestCounts } from './ctrf.ts';
+import { exceptionOf, readResultJson, type TrialException, type TrialTimings, timingsOf } from './result-json.ts';
+import { type RolloutTurns, readRolloutTurns } from './rollout-details.ts';
+import { isGraderException, stopReason } from './stop-reason.ts';
 
-const Timing = z.object({ started_at: z.string().nullable(), finished_at: z.string().nullable() }).nullable();
-const ExceptionInfo = z.object({ exception_type: z.string(), exception_message: z.string() }).nullable();
+/** What a trial wrote: the text of each file; null for one that is not there. */
+export type TrialFiles = {
+  /** `result.json` */
+  readonly result: string;
+  /** `verifier/ctrf.json`, a report of the task's tests. */
+  readonly testReport: string | null;
+  /** `agent/trajectory.json`, as harbor's own agents write it. */
+  readonly trajectory: string | null;
+};
 
-/** Infinity included: a reward file may hold 1e999, and such a trial has an outcome too. */
-const AnyNumber = z.custom<number>((value) => typeof value === 'number', 'must be a number');
-
-/** The part of harbor 0.25's result.json that decides an outcome. harbor writes a non-finite number as null. */
-const ResultJson = z.object({
-  trial_name: z.string().min(1),
-  task_name: z.string().min(1),
-  task_checksum: z.string(),
-  agent_result: z.object({ metadata: z.record(z.string(), z.unknown()).nullable() }).nullable(),
-  verifier_result: z.object({ rewards: z.record(z.string(), AnyNumber.nullable()).nullable() }).nullable(),
-  exception_info: ExceptionInfo,
-  started_at: z.iso.datetime(),
-  finished_at: z.iso.datetime(),
-  environment_setup: Timing,
-  agent_setup: Timing,
-  agent_execution: Timing,
-  verifier: Timing,
-  step_results: z.array(z.object({ exception_info: ExceptionInfo })).nullable(),
-});
-type ResultJson = z.infer<typeof ResultJson>;
-
-/** Milliseconds of each phase; null for a phase that the trial did not reach. */
-export type TrialTimings = {
-  readonly environmentSetupMs: number | null;
-  readonly agentSetupMs: number | null;
-  readonly agentMs: number | null;
-  readonly verifierMs: number | null;
-  /** From the trial's start to its end. */
-  readonly totalMs: number;
+export type TrialReading = {
+  /** The reward that counts. */
+  readonly rewardKey: string;
+  /** Model calls that the agent may make; absent for an agent that makes none. */
+  readonly maxTurns?: number;
 };
 
 /** How a trial ended. Exactly one of `reward !== null` and `infraFailed` holds. */
@@ -41,73 +27,76 @@ export type TrialOutcome = {
   readonly taskName: string;
   /** The reward that counts, in [0, 1]; null if the trial was infra-failed. */
   readonly reward: number | null;
+  /** True for the full reward, 1. */
+  readonly passed: boolean;
   /** Everything the task's verifier reported. */
   readonly rewards: Readonly<Record<string, number>>;
   /** True when the trial says something about the model: rates are over executed trials. */
   readonly executed: boolean;
-  /** True when the trial says nothing about the model, so that it is retried and not counted. */
+  /** True when the trial says nothing about the model, so that it is not counted. */
   readonly infraFailed: boolean;
   /** Why it was infra-failed, in words. */
   readonly infraReason: string | null;
+  /** `never` for a trial that counts, and for finished work that its grader could not grade: the same grader would fail again. */
+  readonly retry: TrialRetry;
   readonly exceptionType: string | null;
   readonly exceptionMessage: string | null;
-  /** Why the agent ended, as it says itself (`done`, `max_turns`, `overflow`, `length`); null if it does not or had no time to. */
-  readonly agentStop: string | null;
+  /** True when the exception is the grader's: the agent had ended by itself. */
+  readonly graderFailed: boolean;
+  /** Why the agent ended; see `stopReason`. */
+  readonly stopReason: string | null;
   /** Model calls the agent counted; null if it does not count. */
   readonly agentTurns: number | null;
+  /** How the task's tests went; null without a readable report. */
+  readonly tests: TestCounts | null;
+  /** Model calls in harbor's own files, for agents that record them. */
+  readonly rollout: RolloutTurns;
   readonly timings: TrialTimings;
 };
 
-/** Exceptions that leave a reward meaningful: the agent used up its time and its work was graded. */
-const GRADED_ANYWAY = new Set(['AgentTimeoutError']);
-
 /**
- * Reads a harbor 0.25 `result.json`. `rewardKey` names the reward that counts.
- * A reward counts without an exception or after an agent timeout; everything else (grader timeout, missing or bad reward, a
- * sandbox that did not start) is infra-failed. Throws `TrialCrashed` if the text is not such a file (e.g. cut short).
+ * Reads what a harbor 0.25 trial left. A reward in [0, 1] counts whatever else happened (an agent that used up its time was graded too);
+ * without one (grader timeout, missing or bad reward, a sandbox that did not start) the trial is infra-failed.
+ * @throws TrialCrashed if `result` is not such a file (e.g. cut short).
  */
-export function parseTrialResult(text: string, rewardKey: string): TrialOutcome {
-  const result = readResult(text);
-  const exception = result.exception_info ?? result.step_results?.find((step) => step.exception_info !== null)?.exception_info ?? null;
+export function readTrial(files: TrialFiles, { rewardKey, maxTurns = Number.POSITIVE_INFINITY }: TrialReading): TrialOutcome {
+  const result = readResultJson(files.result);
+  const exception = exceptionOf(result);
   const rewards = result.verifier_result?.rewards ?? {};
   const infraReason = whyInfraFailed(exception, rewards, rewardKey);
-  const metadata = result.agent_result?.metadata ?? {};
+  const turns = result.agent_result?.metadata?.n_turns;
   return {
     trialName: result.trial_name,
     taskName: result.task_name,
     reward: infraReason === null ? (rewards[rewardKey] ?? null) : null,
+    passed: infraReason === null && rewards[rewardKey] === 1,
     rewards: Object.fromEntries(Object.entries(rewards).filter((entry): entry is [string, number] => entry[1] !== null)),
     executed: infraReason === null,
     infraFailed: infraReason !== null,
     infraReason,
+    retry: infraReason === null ? 'never' : retryAfter(exception, result.verifier_result !== null),
     exceptionType: exception?.exception_type ?? null,
     exceptionMessage: exception?.exception_message ?? null,
-    agentStop: typeof metadata.stop === 'string' ? metadata.stop : null,
-    agentTurns: typeof metadata.n_turns === 'number' ? metadata.n_turns : null,
+    graderFailed: isGraderException(exception),
+    stopReason: stopReason(result, exception, { maxTurns, trajectory: files.trajectory }),
+    agentTurns: typeof turns === 'number' ? turns : null,
+    tests: readTestReport(files.testReport),
+    rollout: readRolloutTurns(result.agent_result?.rollout_details, files.result),
     timings: timingsOf(result),
   };
 }
 
-function readResult(text: string): ResultJson {
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    throw new TrialCrashed(`result.json is not JSON (${text.length} characters): the trial was cut short while it was written`);
-  }
-  const parsed = ResultJson.safeParse(json);
-  if (!parsed.success) throw new TrialCrashed(`result.json is not a harbor 0.25 trial result:\n${z.prettifyError(parsed.error)}`);
-  return parsed.data;
-}
-
 function whyInfraFailed(
-  exception: { exception_type: string; exception_message: string } | null,
+  exception: TrialException | null,
   rewards: Readonly<Record<string, number | null>>,
   rewardKey: string,
 ): string | null {
-  if (exception !== null && !GRADED_ANYWAY.has(exception.exception_type)) {
-    return `${exception.exception_type}: ${exception.exception_message.slice(0, 500)}`;
-  }
+  const problem = rewardProblem(rewards, rewardKey);
+  if (problem === null || exception === null) return problem;
+  return `${exception.exception_type}: ${exception.exception_message.slice(0, 500)}; ${problem}`;
+}
+
+function rewardProblem(rewards: Readonly<Record<string, number | null>>, rewardKey: string): string | null {
   const reward = rewards[rewardKey];
   if (reward === undefined) {
     const found = Object.keys(rewards);
@@ -119,18 +108,8 @@ function whyInfraFailed(
   return null;
 }
 
-function timingsOf(result: ResultJson): TrialTimings {
-  return {
-    environmentSetupMs: phaseMs(result.environment_setup),
-    agentSetupMs: phaseMs(result.agent_setup),
-    agentMs: phaseMs(result.agent_execution),
-    verifierMs: phaseMs(result.verifier),
-    totalMs: Date.parse(result.finished_at) - Date.parse(result.started_at),
-  };
-}
-
-function phaseMs(timing: z.infer<typeof Timing>): number | null {
-  if (timing?.started_at == null || timing.finished_at == null) return null;
-  const ms = Date.parse(timing.finished_at) - Date.parse(timing.started_at);
-  return Number.isFinite(ms) ? ms : null;
+/** A verifier that neither answered nor failed is a riddle worth one more try; one that answered without our reward would do so again. */
+function retryAfter(exception: TrialException | null, verifierAnswered: boolean): TrialRetry {
+  if (exception === null) return verifierAnswered ? 'never' : 'once';
+  return isGraderException(exception) ? 'never' : 'again';
 }

@@ -18,7 +18,7 @@ afterAll(async () => {
 test('a solved trial has reward 1, and the agent saw what the model did', async () => {
   const events: string[] = [];
   const run = await setting.run(runner, ['cp sun map', 'cat sun; ls', 'rm nothing'], {}, { onEvent: (event) => events.push(event) });
-  expect(run).toMatchObject({ reward: 1, executed: true, exceptionType: null, agentStop: 'done', agentTurns: 4 });
+  expect(run).toMatchObject({ reward: 1, executed: true, exceptionType: null, stopReason: 'submitted', agentTurns: 4 });
   expect(run.observations).toEqual(['[0]', '[0] 7 map sun', '[1]']);
   expect(events).toEqual(['start', 'environment-start', 'agent-start', 'agent-end', 'verification-start', 'end']);
   expect(run.timings.agentMs).toBeGreaterThan(0);
@@ -48,12 +48,12 @@ test('an agent that runs out of time is graded on what it did', async () => {
 test('a full context ends the episode, which is graded', async () => {
   const overflow = { status: 400, body: { error: { message: 'too long', code: 'context_length_exceeded' } } };
   const run = await setting.run(runner, (turn) => (turn === 0 ? 'cp sun map' : overflow));
-  expect(run).toMatchObject({ reward: 1, executed: true, agentStop: 'overflow', agentTurns: 1 });
+  expect(run).toMatchObject({ reward: 1, executed: true, stopReason: 'overflow', agentTurns: 1 });
 });
 
 test('the last allowed turn still acts', async () => {
   const run = await setting.run(runner, (turn) => ['ls', 'cp sun map', 'rm map'][turn] ?? 'done', { agentKwargs: { max_turns: 2 } });
-  expect(run).toMatchObject({ reward: 1, agentStop: 'max_turns', agentTurns: 2 });
+  expect(run).toMatchObject({ reward: 1, stopReason: 'max_turns', agentTurns: 2 });
 });
 
 test('a model server that fails makes the trial infra-failed, with its words', async () => {

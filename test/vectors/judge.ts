@@ -4,7 +4,7 @@ import type { VectorCase, VectorFamily } from './vector-file.ts';
 export type Finding = null | { readonly difference: string; readonly refused?: boolean } | { readonly notApplicable: string };
 
 /** Checks one case. Adapters rename and reshape; the arithmetic they compare is the product's. */
-export type Check = (input: never, expected: never, family: VectorFamily) => Finding | Promise<Finding>;
+export type Check = (input: never, expected: never, family: VectorFamily, vector: VectorCase) => Finding | Promise<Finding>;
 
 export type FamilyAdapter = {
   readonly family: string;
@@ -23,7 +23,7 @@ export async function judge(adapter: FamilyAdapter, family: VectorFamily, vector
   if (!check) return { outcome: 'unknown_kind', detail: kind };
   let finding: Finding;
   try {
-    finding = await check(vector.input as never, vector.expected as never, family);
+    finding = await check(vector.input as never, vector.expected as never, family, vector);
   } catch (error) {
     finding = { difference: `our code failed: ${(error as Error).stack ?? error}` };
   }

@@ -1,12 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { parseKeepingLiterals } from './literals.ts';
 
 /** One recorded case: what went in, what came out, and whether what came out is questionable. */
 export type VectorCase = {
   readonly id: string;
   readonly note: string;
   readonly input: unknown;
+  /** The input as JSON text with its number literals as they stand in the file: `1.0` is a value of its own to some readers. */
+  readonly inputText: string;
   readonly expected: unknown;
   /** The recorded value is questionable; another value of ours is a decision, not a mistake. */
   readonly oddity?: string;
@@ -31,7 +34,7 @@ const Case = z.looseObject({
   oddity: z.string().optional(),
   lenient: z.boolean().default(false),
 });
-const File = z.looseObject({ family: z.string(), cases: z.array(Case) });
+const File = z.looseObject({ family: z.string(), cases: z.array(z.unknown()) });
 
 /** Every vector file of a directory, by name. Files of another shape come back as families without cases. @throws when there is none. */
 export function readVectorDir(dir: string): VectorFamily[] {
@@ -45,23 +48,28 @@ export function readVectorFile(path: string, name: string): VectorFamily {
   const family = name.replace(/\.jsonl?$/, '');
   if (name.endsWith('.jsonl')) {
     const lines = text.split('\n').filter((line) => line.trim() !== '');
-    return { family, file: name, extras: {}, cases: lines.map((line, i) => toCase(Case.parse(parse(line, `${name} line ${i + 1}`)), i)) };
+    return { family, file: name, extras: {}, cases: lines.map((line, i) => toCase(parse(line, `${name} line ${i + 1}`), i)) };
   }
-  const parsed = File.safeParse(parse(text, name));
+  const literal = parse(text, name);
+  const parsed = File.safeParse(literal);
   if (!parsed.success) return { family, file: name, extras: {}, cases: [] };
   const { cases, ...extras } = parsed.data;
-  return { family: extras.family, file: name, extras, cases: cases.map(toCase) };
+  return { family: extras.family, file: name, extras: plain(extras), cases: cases.map(toCase) };
 }
 
-function toCase(raw: z.infer<typeof Case>, index: number): VectorCase {
-  const { note, input, expected, oddity, lenient } = raw;
+function toCase(literal: unknown, index: number): VectorCase {
+  const inputText = JSON.stringify((literal as { input?: unknown }).input ?? literal);
+  const raw = Case.parse(plain(literal));
+  const { note, expected, oddity, lenient } = raw;
   const id = raw.id ?? raw.case ?? `#${index + 1}`;
-  return { id, note, input: input ?? raw, expected, lenient, ...(oddity === undefined ? {} : { oddity }) };
+  return { id, note, input: JSON.parse(inputText), inputText, expected, lenient, ...(oddity === undefined ? {} : { oddity }) };
 }
+
+const plain = <T>(literal: T): T => JSON.parse(JSON.stringify(literal));
 
 function parse(text: string, where: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseKeepingLiterals(text);
   } catch (error) {
     throw new Error(`${where} is not JSON: ${(error as Error).message}`);
   }

@@ -5,6 +5,7 @@ import { difference } from '../same.ts';
 import { runSteps, type StepsCase } from './metrics-steps.ts';
 import { toSpan } from './raw-tokens.ts';
 import { toToml } from './sections.ts';
+import { ctrf, spans, trial } from './trial-files.ts';
 
 const compare = (expected: unknown, actual: unknown): Finding => {
   const found = difference(expected, actual);
@@ -56,4 +57,4 @@ function metricsRows(input: StepsCase, expected: unknown): Finding {
   return compare(expected, { steps: runSteps(input, parsed.config) });
 }
 
-export const trials: FamilyAdapter = { family: 'trials', kinds: { batch_stats: stats, metrics_rows: metricsRows } };
+export const trials: FamilyAdapter = { family: 'trials', kinds: { trial, ctrf, spans, batch_stats: stats, metrics_rows: metricsRows } };
