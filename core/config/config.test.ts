@@ -63,6 +63,7 @@ describe('refuseUnbuilt', () => {
   });
 
   it.each([
+    ['rollout.compaction', '[rollout]\ncompaction = true\n'],
     ['train.loss', '[train]\nloss = "ppo"\n'],
     ['train.num_substeps', '[train]\nnum_substeps = 2\n'],
     ['train.overlap_steps', '[train]\noverlap_steps = 1\n'],
@@ -74,6 +75,11 @@ describe('refuseUnbuilt', () => {
     ['checkpoints.keep_last', '[checkpoints]\nkeep_last = 1\n'],
   ])('refuses %s by name', (field, more) => {
     expect(refuseUnbuilt(parsed(more))).toMatchObject([{ field, kind: 'not_built', message: expect.stringContaining(field) }]);
+  });
+
+  it('refuses a teacher checkpoint', () => {
+    const result = parseRunConfig(minimal.replace('model = "t"', 'model = "t"\ncheckpoint = "tinker://run/sampler_weights/a"'), 'run.toml');
+    expect(result.ok && refuseUnbuilt(result.config).map((error) => error.field)).toEqual(['teacher.checkpoint']);
   });
 
   it('refuses another teacher backend and another sandbox', () => {
