@@ -1,7 +1,8 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { BlobRef, TrialId } from '../core/ids.ts';
-import { addMeters, type MeterTokens } from '../core/measures/meters.ts';
+import { scoringMeters } from '../core/measures/billing.ts';
+import type { MeterTokens } from '../core/measures/meters.ts';
 import type { EpisodeScore } from '../core/run/trial.ts';
 import { buildDatums } from '../core/tokens/datums.ts';
 import { decodeEpisode } from '../core/tokens/episode-codec.ts';
@@ -68,12 +69,10 @@ async function score(
     datums.map((datum) => models.withSampler(model, (sampler) => sampler.promptLogprobs(datum.tokens, { signal }))),
   );
   const rows = datums.map((datum, index) => kept(datum, scored[index]?.logprobs ?? []));
-  const meters = scored.map(({ logprobs, promptCacheHitTokens }) => ({
-    teacher_prefill: logprobs.length - promptCacheHitTokens,
-    teacher_cached_prefill: promptCacheHitTokens,
-    teacher_sample: 1, // scoring a prompt pays for one sampled token
-  }));
-  return { rows, meters: addMeters(...meters) };
+  const meters = scoringMeters(
+    scored.map(({ logprobs, promptCacheHitTokens }) => ({ tokens: logprobs.length, cacheHits: promptCacheHitTokens })),
+  );
+  return { rows, meters: { ...meters, teacher_sample: scored.length } }; // scoring a prompt pays for one sampled token
 }
 
 function kept(datum: Datum, logprobs: ArrayLike<number | null>): Float64Array {
