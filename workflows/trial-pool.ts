@@ -5,6 +5,9 @@ import { progressQuery, type TrialProgress } from './messages.ts';
 /** A place in a batch (task × attempt) and what came of it; a trial that was tried again keeps its slot. */
 export type Slotted = { readonly slot: string; readonly trial: TrialSummary };
 
+/** A workflow may have 2,000 activities open; many fewer keep it quick, and a trial has one at a time. */
+const MOST_RUNNING = 500;
+
 /**
  * Fills the slots of a batch, at most `concurrency` at once, and answers the `progress` query.
  * Stops starting new ones when the history grows long: what is left then goes to the next execution.
@@ -31,8 +34,9 @@ export class TrialPool<Result extends Slotted> {
   async fill(concurrency: number, runOne: (slot: string) => Promise<Result>): Promise<void> {
     const filled = new Set(this.done.map((result) => result.slot));
     const failures: unknown[] = [];
+    const mostRunning = Math.min(concurrency, MOST_RUNNING);
     for (const slot of this.slots.filter((slot) => !filled.has(slot))) {
-      await condition(() => this.running < concurrency || failures.length > 0);
+      await condition(() => this.running < mostRunning || failures.length > 0);
       if (failures.length > 0 || workflowInfo().continueAsNewSuggested) break;
       this.running++;
       void runOne(slot)
