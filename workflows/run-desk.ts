@@ -1,6 +1,6 @@
 import { condition, setHandler } from '@temporalio/workflow';
 import { z } from 'zod';
-import { type DecisionRecord, MESSAGES, type MessageName, messageForm } from '../core/run/decision.ts';
+import { type DecisionRecord, MAX_NAME_CHARS, MAX_REASON_CHARS, MESSAGES, type MessageName, messageForm } from '../core/run/decision.ts';
 import type { Wait } from '../core/run/phase.ts';
 import { SIGNAL_TWINS, signalNamed, updateNamed } from './messages.ts';
 
@@ -14,6 +14,9 @@ const ANSWERS: Partial<Record<MessageName, Wait['kind']>> = {
 
 /** Messages that say more than their name, and where. */
 const ANSWER_FIELD: Partial<Record<MessageName, string>> = { setBudget: 'maxUsd', decidePromotion: 'approve' };
+
+/** Refused signals that are kept, the newest: the book goes into the status, which a flood of them would make too large to be read. */
+const MAX_REFUSED = 50;
 
 export type DeskState = {
   readonly decisions: readonly DecisionRecord[];
@@ -79,11 +82,17 @@ export class RunDesk {
     try {
       this.check(name, input);
     } catch (error) {
-      this.book.push({ ...recordOf(name, input), waitId: null, applied: false, refusal: (error as Error).message });
-      this.room.changed();
+      this.refuse({ ...recordOf(name, input), waitId: null, applied: false, refusal: head((error as Error).message, MAX_REASON_CHARS) });
       return;
     }
     this.apply(name, input);
+  }
+
+  private refuse(record: DecisionRecord): void {
+    this.book.push(record);
+    const refused = this.book.filter((line) => !line.applied);
+    if (refused.length > MAX_REFUSED) this.book.splice(this.book.indexOf(refused[0] as DecisionRecord), 1);
+    this.room.changed();
   }
 
   /** Throws with the reason when the message is malformed or does not fit the state of the run. */
@@ -142,21 +151,23 @@ export class RunDesk {
   }
 }
 
-/** The book's line for a message as it came; fields that are not there or not of their type read as unknown. */
+/** The book's line for a message as it came; fields that are not there or not of their type read as unknown, and long ones are cut. */
 function recordOf(name: MessageName, input: unknown): Omit<DecisionRecord, 'waitId' | 'applied' | 'refusal'> {
   const given = (typeof input === 'object' && input !== null ? input : {}) as Record<string, unknown>;
-  const text = (key: string) => (typeof given[key] === 'string' ? given[key] : null);
+  const text = (key: string, maxChars: number) => (typeof given[key] === 'string' ? head(given[key], maxChars) : null);
   const field = ANSWER_FIELD[name];
   const answer = field === undefined ? null : given[field];
   return {
     message: name,
-    by: text('by') ?? 'unknown',
-    via: text('via') ?? 'temporal',
-    reason: text('reason'),
+    by: text('by', MAX_NAME_CHARS) ?? 'unknown',
+    via: text('via', MAX_NAME_CHARS) ?? 'temporal',
+    reason: text('reason', MAX_REASON_CHARS),
     at: new Date().toISOString(),
     answer: typeof answer === 'number' || typeof answer === 'boolean' ? answer : null,
   };
 }
+
+const head = (text: string, maxChars: number) => (text.length <= maxChars ? text : `${text.slice(0, maxChars - 1)}…`);
 
 const told = (line: DecisionRecord) =>
   `${line.message}${line.answer === null ? '' : ` ${line.answer}`} by ${line.by} through ${line.via} at ${line.at}`;

@@ -1,13 +1,17 @@
 import { z } from 'zod';
 
+/** Longest texts of a message, in characters. Every record of it travels with the run's status, which has a largest size. */
+export const MAX_NAME_CHARS = 200;
+export const MAX_REASON_CHARS = 2_000;
+
 /**
  * Who decides, through which door, and why. `via` is what the sender claims (absent: a plain Temporal client).
  * `waitId` names the wait that is answered, so that a late answer cannot hit the next question.
  */
 export const Decision = z.looseObject({
-  by: z.string().trim().min(1, 'say who decides: by'),
-  reason: z.string().optional(),
-  waitId: z.string().optional(),
+  by: z.string().trim().min(1, 'say who decides: by').max(MAX_NAME_CHARS),
+  reason: z.string().max(MAX_REASON_CHARS).optional(),
+  waitId: z.string().max(MAX_NAME_CHARS).optional(),
   via: z.enum(['cli', 'chat', 'webhook', 'temporal']).optional(),
 });
 export type Decision = z.infer<typeof Decision>;

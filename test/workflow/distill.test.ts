@@ -191,6 +191,21 @@ describe('waits', () => {
     });
   });
 
+  it('a flood of large messages leaves a run that can be read and ends', async () => {
+    await run({ resolveRun: async () => pinned({ promote: true }) }, async (handle) => {
+      const long = 'x'.repeat(200_000);
+      for (let sent = 0; sent < 60; sent++) await handle.signal('setBudget', { by: long, reason: long, via: long, maxUsd: -sent });
+      await waitsFor(handle, 'promotion');
+      const tooLong = handle.executeUpdate(decidePromotionUpdate, { args: [{ ...ask, approve: true, reason: long }] });
+      await expect(tooLong).rejects.toMatchObject({ cause: { message: expect.stringMatching(/reason/) } });
+      await handle.executeUpdate(decidePromotionUpdate, { args: [{ ...ask, approve: true }] });
+      expect(await handle.result()).toMatchObject({ outcome: 'promoted' });
+      const { decisions } = await handle.query(statusQuery);
+      expect(decisions.map(({ answer }) => answer)).toEqual([...Array.from({ length: 50 }, (_, kept) => -kept - 10), true]);
+      expect(JSON.stringify(decisions).length).toBeLessThan(500_000);
+    });
+  });
+
   it('settings that cannot be written leave the adapter and say what to do by hand', async () => {
     const promoteAdapter = async (): Promise<never> => {
       throw ApplicationFailure.nonRetryable('settings.toml is not valid TOML', 'SettingsUnusable');
