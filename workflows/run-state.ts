@@ -24,8 +24,8 @@ const ROWS_KEPT = 50;
 
 /** All that a run knows of itself: plain data, so that it can be carried into a new execution. */
 export type RunFacts = {
-  readonly startedAtMs: number;
   phase: Phase;
+  phaseStartedAtMs: number;
   outcome: Outcome | null;
   pinned: PinnedRun | null;
   estimate: Estimate | null;
@@ -50,10 +50,10 @@ export type RunFacts = {
   wallMs: Readonly<Record<string, number>>;
 };
 
-export function newFacts(startedAtMs: number): RunFacts {
+export function newFacts(nowMs: number): RunFacts {
   return {
-    startedAtMs,
     phase: 'resolve',
+    phaseStartedAtMs: nowMs,
     outcome: null,
     pinned: null,
     estimate: null,

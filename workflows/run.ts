@@ -59,14 +59,22 @@ export class Run {
   async phase<T>(phase: Phase, work: () => Promise<T>): Promise<T> {
     await this.breathe();
     this.facts.phase = phase;
+    this.facts.phaseStartedAtMs = Date.now();
     this.board.refresh();
-    const startedAtMs = Date.now();
     try {
       return await work();
     } finally {
-      this.facts.wallMs = { ...this.facts.wallMs, [phase]: (this.facts.wallMs[phase] ?? 0) + Date.now() - startedAtMs };
+      this.bookWallTime();
       this.board.refresh();
     }
+  }
+
+  /** Adds the time since the phase began, or since it was last booked, to the phase's wall time. */
+  bookWallTime(): void {
+    const { phase, phaseStartedAtMs, wallMs } = this.facts;
+    const nowMs = Date.now();
+    this.facts.wallMs = { ...wallMs, [phase]: (wallMs[phase] ?? 0) + nowMs - phaseStartedAtMs };
+    this.facts.phaseStartedAtMs = nowMs;
   }
 
   note(notice: string): void {

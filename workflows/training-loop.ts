@@ -79,5 +79,6 @@ function meanStepUsd(run: Run): number {
 /** Goes on in a new execution with a short history; no child is open here. */
 async function startAnew(run: Run): Promise<never> {
   await condition(allHandlersFinished);
+  run.bookWallTime();
   return continueAsNew<typeof distill>(null, { facts: run.facts, desk: run.desk.carry() });
 }

@@ -41,11 +41,14 @@ it('a run whose histories grow long goes on in new executions, runs each trial o
     });
     await expect.poll(async () => (await handle.query<RunStatus>('status')).waitingFor?.kind, { timeout: 20_000 }).toBe('cost');
     await handle.executeUpdate('confirmCost', { args: [{ by: 'tester' }] });
+    const confirmedAtMs = Date.now();
     const result = (await handle.result()) as RunResult;
+    const tookMs = Date.now() - confirmedAtMs;
     const latest = env.client.workflow.getHandle(workflowId);
     const status = await latest.query<RunStatus>('status');
 
     expect(result.outcome).toBe('accepted');
+    expect(Object.values(status.wallMs).reduce((sum, ms) => sum + ms, 0)).toBeGreaterThan(0.8 * tookMs);
     expect(status.decisions).toMatchObject([{ message: 'confirmCost', by: 'tester' }]);
     expect(trials.length).toBe(new Set(trials).size);
     expect(trials.filter((id) => id.includes('-s'))).toHaveLength(6 * 16);
