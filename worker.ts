@@ -22,8 +22,8 @@ import { startGateway } from './services/gateway/index.ts';
 import { HarborRunner, harborPython, makeScratchDir, scratchRoot } from './services/harbor/index.ts';
 import { endWithParent } from './services/processes/index.ts';
 import { type AppSettings, PROJECT_ROOT, readAppSettings } from './services/settings/index.ts';
-import { AdapterStore } from './services/stores/adapter-store.ts';
 import { GateBook } from './services/stores/gate-book.ts';
+import { VersionStore } from './services/stores/version-store.ts';
 import { registerSearchAttributes } from './services/temporal/search-attributes.ts';
 import { PAYLOAD_CONVERTER, workflowBundle } from './services/temporal/workflow-bundle.ts';
 import { TinkerClient } from './services/tinker/index.ts';
@@ -77,7 +77,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
           ...createPromotionActivities({
             records,
             folderOf,
-            adapters: new AdapterStore(join(stateDir, 'adapters')),
+            adapters: new VersionStore(join(stateDir, 'adapters'), 'adapter'),
             settingsPath: join(stateDir, 'settings.toml'),
             servingEndpoint: HOSTED_SERVING_ENDPOINT,
           }),

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { SamplerPath, StatePath } from '../core/ids.ts';
 import type { GateVerdict } from '../core/run/results.ts';
-import { AdapterStore } from '../services/stores/adapter-store.ts';
+import { VersionStore } from '../services/stores/version-store.ts';
 import { createPromotionActivities } from './promotion.ts';
 import { failureOf, Project } from './testing/project.ts';
 
@@ -36,7 +36,7 @@ beforeEach(async () => {
 afterEach(() => project[Symbol.asyncDispose]());
 
 function activities() {
-  const adapters = new AdapterStore(join(project.root, 'adapters'));
+  const adapters = new VersionStore(join(project.root, 'adapters'), 'adapter');
   const settingsPath = join(project.root, 'settings.toml');
   return createPromotionActivities({
     records: project.records,
@@ -88,9 +88,9 @@ it('writing the same adapter again makes no second version; another run makes on
   const again = await order();
   const [first, second] = [await activities().writeAdapter(again), await activities().writeAdapter(again)];
   expect(second).toEqual(first);
-  expect(await project.names('adapters/turn')).toEqual(['index.json', 'v1']);
+  expect(await project.names('adapters/turn')).toEqual(['aliases.toml', 'v1']);
   expect((await activities().writeAdapter(await order('other', 'e2'))).version).toBe(2);
-  expect(JSON.parse(await text('adapters/turn/index.json'))).toMatchObject({ aliases: { champion: 2 } });
+  expect(await text('adapters/turn/aliases.toml')).toContain('champion = 2');
 });
 
 it('weights that no agent could load are refused by name, for good, and leave nothing', async () => {

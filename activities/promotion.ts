@@ -3,8 +3,8 @@ import type { BlobRef } from '../core/ids.ts';
 import { HandoffRefused, handoffToml, modelsAgent } from '../core/promotion/handoff.ts';
 import { modelCard } from '../core/promotion/model-card.ts';
 import type { AdapterRecord, GateVerdict, Handoff, SavedWeights, Spend } from '../core/run/results.ts';
-import type { AdapterStore } from '../services/stores/adapter-store.ts';
 import { SettingsUnusable, writeModelsAgent } from '../services/stores/agent-settings.ts';
+import type { VersionStore } from '../services/stores/version-store.ts';
 import type { RunFolder } from './run-folder.ts';
 import type { RunRecords } from './run-records.ts';
 
@@ -19,7 +19,7 @@ export type AdapterOrder = {
 
 export type PromotionDeps = {
   readonly records: RunRecords;
-  readonly adapters: AdapterStore;
+  readonly adapters: VersionStore;
   readonly folderOf: (runDir: string) => RunFolder;
   readonly settingsPath: string;
   /** Where an agent reaches promoted weights. */
@@ -45,11 +45,15 @@ export function createPromotionActivities({ records, adapters, folderOf, setting
     async writeAdapter({ run, verdict, weights, handoff, steps, spend }: AdapterOrder): Promise<AdapterRecord> {
       const record = await records.load(run);
       const name = record.agent.name;
-      const { version, path } = await adapters.save(name, `${record.runId} ${record.executionId}`, (version) => ({
-        'card.md': modelCard({ ...record, name, version, verdict, weights, steps, spend }),
-        'handoff.toml': handoff.toml,
-        'adapter.json': `${JSON.stringify({ runId: record.runId, baseModel: record.config.student.base_model, weights, verdict, spend }, null, 2)}\n`,
-      }));
+      const { version, path } = await adapters.save({
+        name,
+        key: `${record.runId} ${record.executionId}`,
+        files: (version) => ({
+          'card.md': modelCard({ ...record, name, version, verdict, weights, steps, spend }),
+          'handoff.toml': handoff.toml,
+          'adapter.json': `${JSON.stringify({ runId: record.runId, baseModel: record.config.student.base_model, weights, verdict, spend }, null, 2)}\n`,
+        }),
+      });
       return { name, version, path };
     },
 

@@ -22,7 +22,11 @@ const rewarded = (reward: unknown) => ({ verifier_result: { rewards: { reward } 
 const counted = (n_episodes: unknown) => ({ agent_result: { metadata: { n_episodes } } });
 
 const cases: [what: string, text: string, expected: Partial<TrialOutcome>][] = [
-  ['a solved trial', fixture('solved'), { reward: 1, passed: true, executed: true, infraFailed: false, exceptionType: null, retry: 'never' }],
+  [
+    'a solved trial',
+    fixture('solved'),
+    { reward: 1, passed: true, executed: true, infraFailed: false, exceptionType: null, retry: 'never' },
+  ],
   ['an unsolved trial', fixture('failed'), { reward: 0, executed: true, infraFailed: false }],
   ['a verifier with two rewards', fixture('two-rewards'), { reward: 1, rewards: { reward: 1, format: 0.5 } }],
   [

@@ -4,9 +4,10 @@ import { config } from './config.ts';
 import { cost } from './cost.ts';
 import { datums } from './datums.ts';
 import { gate } from './gate.ts';
+import { stores } from './stores.ts';
 import { taskSampler } from './task-sampler.ts';
 import { trials } from './trials.ts';
 import { tripwire } from './tripwire.ts';
 
 /** The families this code can be measured against. */
-export const adapters: readonly FamilyAdapter[] = [billing, config, cost, datums, gate, taskSampler, trials, tripwire];
+export const adapters: readonly FamilyAdapter[] = [billing, config, cost, datums, gate, stores, taskSampler, trials, tripwire];

@@ -1,0 +1,54 @@
+import { randomUUID } from 'node:crypto';
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parse, stringify } from 'smol-toml';
+
+/** A store folder that does not read as one; names the file. */
+export class StoreDamaged extends Error {
+  override readonly name = 'StoreDamaged';
+}
+
+/** What a store remembers of a name beside its version folders. */
+export type VersionIndex = {
+  /** The highest number ever given out: a version that was deleted leaves its number unused. */
+  readonly lastVersion: number;
+  readonly aliases: ReadonlyMap<string, number>;
+};
+
+const FILE = 'aliases.toml';
+
+/**
+ * Reads `aliases.toml` of a name's folder: `last_version` and the table `[aliases]`. Aliases whose value is not a whole number name no
+ * version and are left out. @throws StoreDamaged when the file is not TOML of this form.
+ */
+export async function readIndex(folder: string): Promise<VersionIndex> {
+  const path = join(folder, FILE);
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return '';
+    throw error;
+  });
+  const { last_version: last = 0n, aliases = {} } = parsed(path, text);
+  if (typeof last !== 'bigint' || last < 0n) throw damaged(path, 'last_version must be a whole number');
+  if (typeof aliases !== 'object' || Array.isArray(aliases)) throw damaged(path, '[aliases] must be a table');
+  const whole = Object.entries(aliases).filter((entry): entry is [string, bigint] => typeof entry[1] === 'bigint');
+  return { lastVersion: Number(last), aliases: new Map(whole.map(([alias, version]) => [alias, Number(version)])) };
+}
+
+export async function writeIndex(folder: string, { lastVersion, aliases }: VersionIndex): Promise<void> {
+  const partial = join(folder, `${FILE}.${randomUUID()}.partial`);
+  await writeFile(partial, stringify({ last_version: lastVersion, aliases: Object.fromEntries(aliases) }));
+  await rename(partial, join(folder, FILE));
+}
+
+/** Whole numbers as bigint: TOML tells them apart from `1.0`. */
+function parsed(path: string, text: string) {
+  try {
+    return parse(text, { integersAsBigInt: true });
+  } catch (error) {
+    throw damaged(path, (error as Error).message.trim());
+  }
+}
+
+function damaged(path: string, problem: string): StoreDamaged {
+  return new StoreDamaged(`${path} is not a store index (${problem}); mend it, or restore it from a copy`);
+}
