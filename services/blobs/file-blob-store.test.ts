@@ -38,3 +38,19 @@ it('refuses bytes that were changed on disk', async () => {
   await writeFile(join(root, ref.slice(7, 9), ref.slice(7)), 'another span');
   await expect(store.get(ref)).rejects.toMatchObject({ name: 'BlobCorrupt' });
 });
+
+it('makes its folders again when somebody removed them while it ran', async () => {
+  const store = new FileBlobStore(root);
+  const ref = await store.put(bytes);
+  await rm(join(root, ref.slice(7, 9)), { recursive: true });
+  expect(await store.put(bytes)).toBe(ref);
+  expect(new Uint8Array(await store.get(ref))).toEqual(bytes);
+});
+
+it('putting bytes again replaces a file that was cut short', async () => {
+  const store = new FileBlobStore(root);
+  const ref = await store.put(bytes);
+  await writeFile(join(root, ref.slice(7, 9), ref.slice(7)), 'a s');
+  await store.put(bytes);
+  expect(new Uint8Array(await store.get(ref))).toEqual(bytes);
+});

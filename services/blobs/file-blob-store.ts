@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { access, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { access, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { BlobRef } from '../../core/ids.ts';
 import type { BlobStore } from './blob-store.ts';
@@ -40,21 +40,15 @@ export class FileBlobStore implements BlobStore {
     const digest = digestOf(bytes);
     const ref = `sha256:${digest}` as BlobRef;
     const path = this.pathOf(digest);
-    if (await exists(path)) return ref;
+    if ((await sizeOf(path)) === bytes.length) return ref; // another size is a damaged file, which is replaced
     await this.makeDirectory(dirname(path));
-    const partial = `${path}.${randomUUID()}.partial`;
     try {
-      const file = await open(partial, 'wx');
-      try {
-        await file.writeFile(bytes);
-        await file.datasync();
-      } finally {
-        await file.close();
-      }
-      await rename(partial, path);
+      await writeWhole(path, bytes);
     } catch (error) {
-      await rm(partial, { force: true });
-      throw error;
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+      this.madeDirectories.clear(); // somebody removed the folder under us
+      await this.makeDirectory(dirname(path));
+      await writeWhole(path, bytes);
     }
     return ref;
   }
@@ -83,6 +77,23 @@ export class FileBlobStore implements BlobStore {
   }
 }
 
+async function writeWhole(path: string, bytes: Uint8Array): Promise<void> {
+  const partial = `${path}.${randomUUID()}.partial`;
+  try {
+    const file = await open(partial, 'wx');
+    try {
+      await file.writeFile(bytes);
+      await file.datasync();
+    } finally {
+      await file.close();
+    }
+    await rename(partial, path);
+  } catch (error) {
+    await rm(partial, { force: true });
+    throw error;
+  }
+}
+
 function digestIn(ref: BlobRef): string {
   const match = /^sha256:([0-9a-f]{64})$/.exec(ref);
   if (!match?.[1]) throw new BlobMissing(ref);
@@ -93,4 +104,10 @@ const exists = (path: string) =>
   access(path).then(
     () => true,
     () => false,
+  );
+
+const sizeOf = (path: string) =>
+  stat(path).then(
+    ({ size }) => size,
+    () => null,
   );

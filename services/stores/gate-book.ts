@@ -1,7 +1,9 @@
 import { appendFile, mkdir, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { z } from 'zod';
 
-type Line = { readonly protocolHash: string; readonly runId: string };
+const Line = z.object({ protocolHash: z.string(), runId: z.string() });
+type Line = z.infer<typeof Line>;
 
 /** The project's book of gates: how often each evaluation protocol has been looked at. A protocol that was tried often proves less. */
 export class GateBook {
@@ -13,19 +15,36 @@ export class GateBook {
 
   /** Notes this run's gate once and returns how many other runs' gates the protocol had before it. */
   async note(protocolHash: string, runId: string): Promise<number> {
-    const lines = (await this.read()).filter((line) => line.protocolHash === protocolHash);
+    const text = await this.text();
+    const lines = linesIn(text).filter((line) => line.protocolHash === protocolHash);
     const at = lines.findIndex((line) => line.runId === runId);
     if (at >= 0) return at;
     await mkdir(dirname(this.path), { recursive: true });
-    await appendFile(this.path, `${JSON.stringify({ protocolHash, runId })}\n`);
+    const torn = text !== '' && !text.endsWith('\n') ? '\n' : '';
+    await appendFile(this.path, `${torn}${JSON.stringify({ protocolHash, runId })}\n`);
     return lines.length;
   }
 
-  private async read(): Promise<Line[]> {
-    const text = await readFile(this.path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+  private text(): Promise<string> {
+    return readFile(this.path, 'utf8').catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return '';
       throw error;
     });
-    return text.split('\n').flatMap((line) => (line.trim() ? [JSON.parse(line) as Line] : []));
+  }
+}
+
+/** A line that a crash or a full disk left half is skipped: it must not cost a run its gate, after everything was paid for. */
+function linesIn(text: string): Line[] {
+  return text.split('\n').flatMap((line) => {
+    const parsed = Line.safeParse(asJson(line));
+    return parsed.success ? [parsed.data] : [];
+  });
+}
+
+function asJson(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
   }
 }
