@@ -63,6 +63,14 @@ describe('a run that can start', () => {
     expect(drawn.map(({ id }) => id).sort()).toEqual(['a', 'b']);
   });
 
+  it('warns of what is allowed but worth knowing', async () => {
+    expect((await project.resolve()).warnings).toEqual([]);
+    await project.file('run.toml', `${CONFIG.replace('[sampling]', '[sampling]\ntemperature = 0.5')}`);
+    await project.file('job.json', JSON.stringify({ ...TEMPLATE, environment: { ...TEMPLATE.environment, kwargs: { mode: 'plain' } } }));
+    const { warnings } = await project.resolve({}, { runId: 'second' });
+    expect(warnings).toEqual([expect.stringMatching(/^sampling.temperature is 0.5/), expect.stringMatching(/sandboxes are plain/)]);
+  });
+
   it('is estimated from its record, unpriced meters by name', async () => {
     const { ref } = await project.resolve();
     const estimate = await project.inputs().estimateRun({ run: ref });

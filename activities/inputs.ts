@@ -10,6 +10,7 @@ import type { Estimate } from '../core/run/results.ts';
 import type { StartInput } from '../core/run/start-input.ts';
 import type { PinnedTask } from '../core/run/trial.ts';
 import { drawTasks } from '../core/training/task-sampler.ts';
+import { type JobTemplate, sandboxMode } from '../services/harbor/index.ts';
 import type { AppSettings } from '../services/settings/index.ts';
 import { claimRun } from './claim-run.ts';
 import { sha256 } from './digest.ts';
@@ -105,7 +106,7 @@ async function resolve(
     train: train.map(pin),
     holdout: holdout.map(pin),
     protocolHash: protocolOf(config.parsed, agent, holdout),
-    warnings: warningsFor(config.parsed),
+    warnings: warningsFor(config.parsed, jobTemplate),
     fileHashes: {
       config: sha256(config.text),
       taskIds: sha256(taskIds.text),
@@ -177,9 +178,17 @@ function protocolOf(config: RunConfig, agent: PinnedAgent, holdout: readonly Pin
   );
 }
 
-function warningsFor({ sampling }: RunConfig): string[] {
-  const { temperature } = sampling;
-  return temperature === 1
-    ? []
-    : [`sampling.temperature is ${temperature}: solve rates and log-probabilities cannot be compared with those of runs at temperature 1`];
+function warningsFor({ sampling: { temperature } }: RunConfig, template: JobTemplate): string[] {
+  return [
+    ...(temperature === 1
+      ? []
+      : [
+          `sampling.temperature is ${temperature}: solve rates and log-probabilities cannot be compared with those of runs at temperature 1`,
+        ]),
+    ...(sandboxMode(template) === 'plain'
+      ? [
+          "the job template's sandboxes are plain, without isolation: what the model writes runs as the worker's user, and can reach its files and local services, Stillroom's own included",
+        ]
+      : []),
+  ];
 }

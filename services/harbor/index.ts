@@ -1,6 +1,6 @@
 export type { TestCounts } from './ctrf.ts';
 export { BadHarborInput, RunnerDied, TrialCrashed, TrialRefused } from './errors.ts';
-export { type JobTemplate, parseJobTemplate, readJobTemplate, resolveTasks, sandboxMode, withSandboxMode } from './job-template.ts';
+export { type JobTemplate, parseJobTemplate, readJobTemplate, resolveTasks, sandboxMode } from './job-template.ts';
 export { harborPython } from './python.ts';
 export type { TrialTimings } from './result-json.ts';
 export { type RolloutTurn, type RolloutTurns, readRolloutTurns } from './rollout-details.ts';
@@ -8,6 +8,6 @@ export { HarborRunner, type RunTrialOptions, type TrialRun } from './runner.ts';
 export type { RunnerProcessOptions } from './runner-process.ts';
 export { checkSandbox, type SandboxCheck } from './sandbox-check.ts';
 export { makeScratchDir, scratchRoot } from './scratch.ts';
-export { openTaskFolder, readInstruction, type TaskFolder, taskContentDigest, taskDigest } from './task-folder.ts';
+export { openTaskFolder, type TaskFolder, taskContentDigest, taskDigest } from './task-folder.ts';
 export { type AgentConfig, nopAgent, type TrialConfig, type TrialConfigInput, trialConfig, turnAgent } from './trial-config.ts';
 export { readTrial, type TrialFiles, type TrialOutcome, type TrialReading } from './trial-result.ts';

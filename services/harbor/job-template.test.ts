@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { BadHarborInput } from './errors.ts';
-import { parseJobTemplate, readJobTemplate, resolveTasks, sandboxMode, withSandboxMode } from './job-template.ts';
+import { parseJobTemplate, readJobTemplate, resolveTasks, sandboxMode } from './job-template.ts';
 import { taskContentDigest, taskDigest } from './task-folder.ts';
 import { trialConfig, turnAgent } from './trial-config.ts';
 
@@ -35,13 +35,12 @@ test('refuses broken JSON and missing files by name', async () => {
   await expect(readJobTemplate('/nowhere/job.json')).rejects.toThrow(/^\/nowhere\/job\.json: cannot be read/);
 });
 
-test('sets the sandbox mode and keeps the other options', () => {
-  const plain = withSandboxMode(parse(valid), 'plain');
-  expect(plain.environment.kwargs).toEqual({ limits: { nproc: 64 }, mode: 'plain' });
-  expect([sandboxMode(parse(valid)), sandboxMode(plain)]).toEqual(['bwrap', 'plain']);
-  const docker = parse({ ...valid, environment: { type: 'docker' } });
-  expect(sandboxMode(docker)).toBeNull();
-  expect(() => withSandboxMode(docker, 'plain')).toThrow(BadHarborInput);
+test.each([
+  ['bwrap', {}],
+  ['plain', { kwargs: { mode: 'plain' } }],
+  [null, { import_path: undefined, type: 'docker' }],
+])('knows the mode of the process sandbox: %s', (mode, over) => {
+  expect(sandboxMode(parse({ ...valid, environment: { ...environment, ...over } }))).toBe(mode);
 });
 
 test('a trial config holds the template without what belongs to a job', () => {

@@ -130,18 +130,6 @@ async function taskDirs(template: JobTemplate, baseDir: string): Promise<Map<str
   return dirs;
 }
 
-/**
- * The template with its process sandbox in another mode. `plain` does not isolate commands at all, so it is only ever set by a
- * person who asked for it by name. Throws `BadHarborInput` if the template uses another kind of environment.
- */
-export function withSandboxMode(template: JobTemplate, mode: 'bwrap' | 'plain'): JobTemplate {
-  const { environment } = template;
-  if (environment.import_path !== PROCESS_ENVIRONMENT) {
-    throw new BadHarborInput(`environment.import_path: sandbox mode "${mode}" needs ${PROCESS_ENVIRONMENT}`);
-  }
-  return { ...template, environment: { ...environment, kwargs: { ...environment.kwargs, mode } } };
-}
-
 /** The mode of the template's process sandbox; null if it uses another kind of environment (Docker, E2B). */
 export function sandboxMode(template: JobTemplate): 'bwrap' | 'plain' | null {
   const { environment } = template;

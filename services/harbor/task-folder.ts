@@ -23,11 +23,6 @@ export async function openTaskFolder(dir: string): Promise<TaskFolder> {
   return { id: basename(folder), dir: folder };
 }
 
-/** The first user message's text: instruction.md without surrounding white space. */
-export async function readInstruction(task: TaskFolder): Promise<string> {
-  return (await readFile(join(task.dir, 'instruction.md'), 'utf8')).trim();
-}
-
 /** `sha256:<hex>` over every file's relative path and bytes: changes when anything in the task changes. */
 export async function taskDigest(dir: string): Promise<string> {
   return digest(dir, await filesBelow(dir, ''));
