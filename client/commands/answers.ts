@@ -2,7 +2,6 @@ import type { Command } from 'commander';
 import type { DecisionRecord, MessageName } from '../../core/run/decision.ts';
 import type { Wait } from '../../core/run/phase.ts';
 import type { Console } from '../console.ts';
-import { NoAnswer } from '../errors.ts';
 import { positiveNumber } from '../input/number.ts';
 import type { RunClient } from '../run-client.ts';
 import { withRun } from '../session.ts';
@@ -63,14 +62,4 @@ function recordedText(runId: string, record: DecisionRecord): string {
   const answer = record.answer === null ? '' : ` ${record.answer}`;
   const wait = record.waitId === null ? '' : `, answers ${record.waitId}`;
   return `${runId}: ${record.message}${answer} recorded, by ${record.by} at ${record.at}${wait}`;
-}
-
-/** A question asked at the terminal is answered the same way. */
-export async function sendAnswer(found: RunClient, message: MessageName, input: Record<string, unknown>): Promise<void> {
-  try {
-    await found.send(message, input);
-  } catch (error) {
-    if (error instanceof NoAnswer) return; // it is asked again while it is open
-    throw error;
-  }
 }

@@ -7,24 +7,13 @@ import type { Console } from '../console.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { checkedRunId, freshRunId } from '../input/run-id.ts';
+import type { StartRequest } from '../input/start-input.ts';
 import { withLink } from '../session.ts';
 import { addCommand, run } from './command.ts';
 import { addDeciding } from './deciding.ts';
 import { type WatchOptions, watchRun } from './watch.ts';
 
-type Options = WatchOptions & {
-  readonly agent: string;
-  readonly config: string;
-  readonly tasks: string;
-  readonly holdout: string;
-  readonly backend?: 'local' | 'e2b';
-  readonly promote?: boolean;
-  readonly yes?: boolean;
-  readonly runDir?: string;
-  readonly tasksElsewhere?: boolean;
-  readonly id?: string;
-  readonly detach?: boolean;
-};
+type Options = WatchOptions & StartRequest & { readonly id?: string; readonly detach?: boolean };
 
 export function addStart(program: Command): void {
   const command = addCommand(program, 'start', 'start a distillation run and follow it')

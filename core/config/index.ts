@@ -6,6 +6,6 @@ export {
   parseRunConfig,
   stringifyRunConfig,
 } from './parse.ts';
-export { isKnownRenderer, rendererNames } from './renderers.ts';
+export { isKnownRenderer } from './renderers.ts';
 export type { RunConfig } from './schema.ts';
 export { refuseUnbuilt } from './unbuilt.ts';

@@ -22,8 +22,6 @@ const VERBATIM = ['wmo/nemotron3_ultra_verbatim', 'wmo/nemotron3_verbatim', 'wmo
 
 const known = new Set([...PLAIN, ...VERBATIM]);
 
-export const rendererNames: readonly string[] = [...known];
-
 export function isKnownRenderer(name: string): boolean {
   return known.has(name);
 }

@@ -75,24 +75,6 @@ export function decodeForwardBackwardRequest(bytes: Uint8Array): ReceivedForward
   };
 }
 
-/** The token ids of a text-only input, chunks joined. @throws RangeError when it holds an image or audio chunk */
-export function textTokens(modelInput: TrainingDatum['modelInput']): Int32Array {
-  if (modelInput instanceof Int32Array) return modelInput;
-  const pieces = modelInput.map((chunk) => {
-    if (chunk.type !== 'encoded_text')
-      throw new RangeError(`model input holds a chunk of type "${chunk.type}" where only text is supported`);
-    return chunk.tokens;
-  });
-  if (pieces.length === 1 && pieces[0] !== undefined) return pieces[0];
-  const joined = new Int32Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    joined.set(piece, at);
-    at += piece.length;
-  }
-  return joined;
-}
-
 /** The protocol's estimate of a datum's size, by which batches are cut: 4 bytes per text token, tensors as stored. */
 export function estimatedBytes(datum: TrainingDatum): number {
   const chunks = datum.modelInput instanceof Int32Array ? [{ type: 'encoded_text', tokens: datum.modelInput } as const] : datum.modelInput;

@@ -10,7 +10,6 @@ export {
   type ReceivedDatum,
   type ReceivedForwardBackwardRequest,
   type TrainingDatum,
-  textTokens,
 } from './forward-backward-request.ts';
 export {
   decodeSampleResponse,
