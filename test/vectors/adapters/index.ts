@@ -3,6 +3,7 @@ import { billing } from './billing.ts';
 import { config } from './config.ts';
 import { cost } from './cost.ts';
 import { datums } from './datums.ts';
+import { e2b } from './e2b.ts';
 import { gate } from './gate.ts';
 import { stores } from './stores.ts';
 import { taskSampler } from './task-sampler.ts';
@@ -10,4 +11,4 @@ import { trials } from './trials.ts';
 import { tripwire } from './tripwire.ts';
 
 /** The families this code can be measured against. */
-export const adapters: readonly FamilyAdapter[] = [billing, config, cost, datums, gate, stores, taskSampler, trials, tripwire];
+export const adapters: readonly FamilyAdapter[] = [billing, config, cost, datums, e2b, gate, stores, taskSampler, trials, tripwire];
