@@ -1,4 +1,4 @@
-import { CancellationScope, isCancellation } from '@temporalio/workflow';
+import { ActivityFailure, CancellationScope, isCancellation } from '@temporalio/workflow';
 import { closeRun, saveFinal } from './closing.ts';
 import type { RunResult } from './messages.ts';
 import { openRun } from './opening.ts';
@@ -31,6 +31,17 @@ async function stopped(run: Run): Promise<RunResult> {
 
 async function finish(run: Run, outcome: RunResult['outcome']): Promise<RunResult> {
   const result = run.end(outcome);
-  if (run.facts.pinned) await briefActivities().mirrorRun({ run: run.facts.pinned.ref, status: run.board.status() });
+  await mirror(run);
   return result;
+}
+
+/** The mirror is nobody's truth: a full disk there must not turn a run that reached its end into a failed one. */
+async function mirror(run: Run): Promise<void> {
+  if (!run.facts.pinned) return;
+  try {
+    await briefActivities().mirrorRun({ run: run.facts.pinned.ref, status: run.board.status() });
+  } catch (error) {
+    if (!(error instanceof ActivityFailure) || isCancellation(error)) throw error;
+    run.note(`status.json could not be written to ${run.facts.pinned.runDir}: ${error.cause?.message}`);
+  }
 }

@@ -48,6 +48,16 @@ function untilCancelled(part: string, onStart: () => void): AllActivities['runTr
 }
 
 describe('a run that goes well', () => {
+  it('ends as it should when its mirror cannot be written, and says so', async () => {
+    const mirrorRun = async (): Promise<never> => {
+      throw ApplicationFailure.nonRetryable('no space left on device');
+    };
+    await run({ mirrorRun }, async (handle) => {
+      expect(await handle.result()).toMatchObject({ outcome: 'accepted' });
+      expect((await handle.query(statusQuery)).notices).toContainEqual(expect.stringMatching(/status\.json .*no space left/));
+    });
+  });
+
   it('goes through every phase, trains on each batch once and ends accepted', async () => {
     const calls: string[] = [];
     const result = await run(
