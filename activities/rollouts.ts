@@ -4,6 +4,7 @@ import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { TrialId } from '../core/ids.ts';
 import { gradedScore } from '../core/measures/batch-stats.ts';
+import { episodeVolume, rolloutMeters } from '../core/measures/billing.ts';
 import { trialTokens } from '../core/measures/health.ts';
 import { addMeters, type MeterTokens } from '../core/measures/meters.ts';
 import { samplerSeed } from '../core/random/seeded.ts';
@@ -11,8 +12,8 @@ import type { ModelRef, TrialSpec, TrialSummary } from '../core/run/trial.ts';
 import { CONTEXT_OVERFLOW } from '../core/tokens/datums.ts';
 import { encodeEpisode } from '../core/tokens/episode-codec.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
-import type { Gateway, TokenSampler, TrialRecord } from '../services/gateway/index.ts';
-import { type AgentConfig, type HarborRunner, type TrialRun, trialConfig } from '../services/harbor/index.ts';
+import type { Gateway, GatewaySession, TokenSampler, TrialRecord } from '../services/gateway/index.ts';
+import { type AgentConfig, type HarborRunner, TrialCrashed, type TrialRun, trialConfig } from '../services/harbor/index.ts';
 import { whileBeating } from './beating.ts';
 import { configuredRenderer } from './configured-renderer.ts';
 import type { ModelAccess } from './model-access.ts';
@@ -31,7 +32,8 @@ export type RolloutDeps = {
 };
 export type RolloutActivities = ReturnType<typeof createRolloutActivities>;
 
-export function createRolloutActivities({ records, blobs, models, gateway, harbor, trialsDir, projectRoot }: RolloutDeps) {
+export function createRolloutActivities(deps: RolloutDeps) {
+  const { records, blobs, models, gateway } = deps;
   return {
     /** Runs one attempt at one task in a sandbox, its agent talking to `spec.model` through the gateway. Fails (to be tried again) when the model could not be reached. */
     async runTrial(spec: TrialSpec): Promise<TrialSummary> {
@@ -41,30 +43,76 @@ export function createRolloutActivities({ records, blobs, models, gateway, harbo
       return whileBeating(async () => {
         const contextLimitTokens = await contextLimit(record, spec.model, models);
         await using session = gateway.open(sessionOptions(record, spec, trialId, contextLimitTokens, models));
-        const runner = await harbor();
-        const outcome = await runner.run(
-          trialConfig({
-            taskDir: resolve(projectRoot, spec.task.path),
-            trialName: trialId,
-            trialsDir,
-            template: record.jobTemplate,
-            agent: agentFor(record, spec, session.apiBase),
-            timeouts: { agentMs: record.config.rollout.episode_timeout_s * 1000 },
-          }),
-          {
-            rewardKey: record.config.harbor.reward_key,
-            maxTurns: spec.maxTurns,
-            secrets: { STILLROOM_GATEWAY_KEY: session.apiKey },
-            signal: cancellationSignal(),
-          },
-        );
+        const run = await harborTrial(record, spec, trialId, session, deps);
         const seen = session.record();
         const failure = seen.failure && seen.failure.afterCalls >= seen.calls ? seen.failure : null;
-        if (outcome.executed || failure) await rm(outcome.trialDir, { recursive: true, force: true });
-        if (failure) throw ApplicationFailure.retryable(`the model failed during trial ${trialId}: ${failure.message}`, 'ModelUnavailable');
-        return summarize(spec, outcome, seen, blobs);
+        if (run.trialDir !== null && (run.outcome.executed || failure)) await rm(run.trialDir, { recursive: true, force: true });
+        if (!failure) return summarize(spec, run.outcome, seen, blobs);
+        const told = `the model failed during trial ${trialId}: ${failure.message}`;
+        const mayPass = failure.kind === 'busy' || failure.kind === 'unavailable' || attempt < ATTEMPTS_AT_A_FAILING_MODEL;
+        if (mayPass) throw ApplicationFailure.retryable(told, 'ModelUnavailable');
+        return summarize(spec, notRun('ModelUnavailable', told), seen, blobs);
       });
     },
+  };
+}
+
+/** A model that answers wrongly is not asked for ever: each attempt is paid for. One that cannot be reached now is waited for. */
+const ATTEMPTS_AT_A_FAILING_MODEL = 3;
+
+/** What of harbor's outcome the run keeps. */
+type Outcome = Pick<
+  TrialRun,
+  'reward' | 'executed' | 'passed' | 'retry' | 'exceptionType' | 'exceptionMessage' | 'infraReason' | 'stopReason'
+> & {
+  readonly gradedScore: number | null;
+  readonly totalMs: number | null;
+};
+
+/** Runs the trial in harbor. One that ends without a readable result is infra-failed, with what it sampled still paid for. */
+async function harborTrial(
+  record: RunRecord,
+  spec: TrialSpec,
+  trialId: TrialId,
+  session: GatewaySession,
+  { harbor, trialsDir, projectRoot }: RolloutDeps,
+): Promise<{ outcome: Outcome; trialDir: string | null }> {
+  const runner = await harbor();
+  const config = trialConfig({
+    taskDir: resolve(projectRoot, spec.task.path),
+    trialName: trialId,
+    trialsDir,
+    template: record.jobTemplate,
+    agent: agentFor(record, spec, session.apiBase),
+    timeouts: { agentMs: record.config.rollout.episode_timeout_s * 1000 },
+  });
+  const signal = cancellationSignal();
+  try {
+    const { trialDir, ...run } = await runner.run(config, {
+      rewardKey: record.config.harbor.reward_key,
+      maxTurns: spec.maxTurns,
+      secrets: { STILLROOM_GATEWAY_KEY: session.apiKey },
+      signal,
+    });
+    return { outcome: { ...run, gradedScore: gradedScore(run.tests), totalMs: run.timings.totalMs }, trialDir };
+  } catch (error) {
+    if (!(error instanceof TrialCrashed) || signal.aborted) throw error;
+    return { outcome: notRun(error.name, error.message), trialDir: null };
+  }
+}
+
+function notRun(exceptionType: string, message: string): Outcome {
+  return {
+    reward: null,
+    executed: false,
+    passed: false,
+    retry: 'again',
+    exceptionType,
+    exceptionMessage: message,
+    infraReason: message,
+    stopReason: null,
+    gradedScore: null,
+    totalMs: null,
   };
 }
 
@@ -98,7 +146,7 @@ function agentFor({ agent, config }: RunRecord, spec: TrialSpec, apiBase: string
   return { import_path: agent.importPath, kwargs: { ...agent.kwargs, ...model, max_turns: spec.maxTurns } };
 }
 
-async function summarize(spec: TrialSpec, outcome: TrialRun, seen: TrialRecord, blobs: BlobStore): Promise<TrialSummary> {
+async function summarize(spec: TrialSpec, outcome: Outcome, seen: TrialRecord, blobs: BlobStore): Promise<TrialSummary> {
   const stopReason = seen.overflow ? CONTEXT_OVERFLOW : outcome.stopReason;
   const episode = { trial: spec.trialId, spans: seen.spans, stopReason };
   const { negLogprobNats, scoredTokens } = trialTokens(seen.spans);
@@ -110,7 +158,7 @@ async function summarize(spec: TrialSpec, outcome: TrialRun, seen: TrialRecord, 
     executed: outcome.executed,
     passed: outcome.passed,
     retry: outcome.retry,
-    gradedScore: gradedScore(outcome.tests),
+    gradedScore: outcome.gradedScore,
     exceptionType: outcome.exceptionType,
     exceptionMessage: (outcome.infraReason ?? outcome.exceptionMessage)?.slice(0, 500) ?? null,
     stopReason,
@@ -123,19 +171,12 @@ async function summarize(spec: TrialSpec, outcome: TrialRun, seen: TrialRecord, 
     lengthStops: seen.lengthStops,
     fragments: Object.values(seen.fragments).reduce((sum, count) => sum + count, 0),
     meters: metersOf(spec.who, seen),
-    wallMs: outcome.timings.totalMs ?? 0,
+    wallMs: outcome.totalMs ?? 0,
   };
 }
 
-/** Calls that reached nobody are paid for as well. */
-function metersOf(who: 'student' | 'teacher', seen: TrialRecord): MeterTokens {
-  const meters = (prefill: number, cached: number, sampled: number): MeterTokens => ({
-    [`${who}_prefill`]: prefill,
-    [`${who}_cached_prefill`]: cached,
-    [`${who}_sample`]: sampled,
-  });
-  return addMeters(
-    meters(seen.promptTokens - seen.cachedPromptTokens, seen.cachedPromptTokens, seen.sampledTokens),
-    meters(seen.wasted.promptTokens, 0, seen.wasted.sampledTokens),
-  );
+/** What the trial's calls charge; those that reached nobody are paid for as well. */
+function metersOf(who: 'student' | 'teacher', { spans, wasted }: TrialRecord): MeterTokens {
+  const unheard = { uniqueTokens: wasted.promptTokens + wasted.sampledTokens, cachedTokens: 0, sampledTokens: wasted.sampledTokens };
+  return addMeters(rolloutMeters(episodeVolume(spans), who), rolloutMeters(unheard, who));
 }

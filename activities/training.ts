@@ -1,4 +1,4 @@
-import { cancellationSignal } from '@temporalio/activity';
+import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { BlobRef, SamplerPath, StatePath } from '../core/ids.ts';
 import { samplerSeed } from '../core/random/seeded.ts';
@@ -7,7 +7,7 @@ import { computeAdvantages } from '../core/tokens/advantages.ts';
 import { decodeScoredEpisode } from '../core/tokens/scored-codec.ts';
 import { toWire } from '../core/tokens/wire.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
-import type { TrainingClient } from '../services/tinker/index.ts';
+import { ServiceFailed, type TrainingClient, TrainingStateUnknown } from '../services/tinker/index.ts';
 import { whileBeating } from './beating.ts';
 import type { ModelAccess } from './model-access.ts';
 import type { RunRecords } from './run-records.ts';
@@ -86,7 +86,7 @@ export function createTrainingActivities({ records, blobs, models, alterAdvantag
         const { nextSeqId } = order.training;
         return { ...counts, ...figures, nextSeqId, updates: 0, loss: null, gradNorm: null, meters: {}, wallMs: Date.now() - startedAtMs };
       }
-      return whileBeating(async () => {
+      return onService(async () => {
         const training = await clientOf(order.training);
         const signal = cancellationSignal();
         const wire = toWire('importance_sampling', kept, advantages);
@@ -107,7 +107,7 @@ export function createTrainingActivities({ records, blobs, models, alterAdvantag
 
     /** Publishes the weights as they are now, under `name`, for sampling. */
     async saveSampler(order: SaveOrder): Promise<{ path: SamplerPath; nextSeqId: number }> {
-      return whileBeating(async () => {
+      return onService(async () => {
         const training = await clientOf(order.training);
         const path = await training.saveForSampler(order.name, { signal: cancellationSignal() });
         return { path, nextSeqId: training.nextSeqId };
@@ -116,7 +116,7 @@ export function createTrainingActivities({ records, blobs, models, alterAdvantag
 
     /** Saves weights and optimizer state, so that training can go on from here. */
     async saveState(order: SaveOrder): Promise<{ path: StatePath; nextSeqId: number }> {
-      return whileBeating(async () => {
+      return onService(async () => {
         const training = await clientOf(order.training);
         const path = await training.saveState(order.name, { signal: cancellationSignal() });
         return { path, nextSeqId: training.nextSeqId };
@@ -125,8 +125,30 @@ export function createTrainingActivities({ records, blobs, models, alterAdvantag
   };
 }
 
+/** A failed call is remembered by the service under its number: more attempts than this only hear the same failure again. */
+const ATTEMPTS_BEFORE_LOST = 5;
+
+/** Fails the run by name where the training on the service cannot go on; an outage (`RetryLater`) is waited out. */
+function asTrainingFailure(error: unknown): unknown {
+  const isLost = error instanceof TrainingStateUnknown || error instanceof ServiceFailed;
+  if (!isLost || activityInfo().attempt < ATTEMPTS_BEFORE_LOST) return error;
+  return ApplicationFailure.nonRetryable(
+    `the service cannot go on with this training: ${error.message}. The last saved state is kept there.`,
+    'TrainingLost',
+  );
+}
+
 /** Largest share of a batch's sampled tokens whose log-probabilities may be unusable. */
 const MOST_MASKED = 0.01;
+
+/** Runs one or more training calls, with heartbeats. */
+async function onService<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await whileBeating(work);
+  } catch (error) {
+    throw asTrainingFailure(error);
+  }
+}
 
 function refuseMasked({ step, sampledTokens, maskedTokens }: BatchOrder): void {
   if (maskedTokens <= MOST_MASKED * sampledTokens) return;

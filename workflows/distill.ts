@@ -1,9 +1,10 @@
-import { ActivityFailure, CancellationScope, isCancellation } from '@temporalio/workflow';
+import { ActivityFailure, ApplicationFailure, CancellationScope, isCancellation } from '@temporalio/workflow';
 import { closeRun, saveFinal } from './closing.ts';
 import type { RunResult } from './messages.ts';
+import { namedFailure } from './named-failure.ts';
 import { openRun } from './opening.ts';
 import { briefActivities } from './proxies.ts';
-import { Run, type RunCarry, RunStopped } from './run.ts';
+import { isCarry, Run, type RunCarry, RunStopped } from './run.ts';
 import { trainSteps } from './training-loop.ts';
 
 /**
@@ -11,6 +12,7 @@ import { trainSteps } from './training-loop.ts';
  * evaluation → gate → approve → promote. `carried` is set when the run goes on in a new execution.
  */
 export async function distill(input: unknown, carried?: RunCarry): Promise<RunResult> {
+  if (carried !== undefined && !isCarry(carried)) throw ApplicationFailure.nonRetryable('a run takes one input', 'BadRunInput');
   const run = new Run(carried);
   try {
     const early = carried ? null : await openRun(run, input);
@@ -19,7 +21,7 @@ export async function distill(input: unknown, carried?: RunCarry): Promise<RunRe
   } catch (error) {
     if (error instanceof RunStopped) return await CancellationScope.nonCancellable(() => stopped(run));
     if (isCancellation(error)) await CancellationScope.nonCancellable(() => stopped(run));
-    throw error;
+    throw isCancellation(error) ? error : namedFailure(error);
   }
 }
 

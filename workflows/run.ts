@@ -24,6 +24,10 @@ export class RunStopped extends Error {}
 
 export type RunCarry = { readonly facts: RunFacts; readonly desk: DeskState };
 
+/** What a run hands to itself, and nobody else: a second input typed by a person has not this form. */
+export const isCarry = (value: unknown): value is RunCarry =>
+  typeof value === 'object' && value !== null && 'facts' in value && 'desk' in value;
+
 /** A run in progress: its facts, the desk that takes messages, the board that shows it, and the moves all phases share. */
 export class Run {
   readonly facts: RunFacts;

@@ -23,7 +23,7 @@ export async function trainSteps(run: Run): Promise<Outcome | null> {
       run.note(`tripwire: ${result.kill}`);
       return 'stopped by tripwire';
     }
-    if (result.guard.emptyStreak >= 2) return 'stopped: nothing to train on';
+    if (result.starved) return 'stopped: nothing to train on';
     if (run.facts.step === plan.steps) break;
     if (run.facts.step % plan.samplerRefreshEvery === 0) await refreshSampler(run);
     if (run.facts.step % plan.saveStateEvery === 0) await saveState(run);

@@ -1,4 +1,4 @@
-import { condition, setHandler, workflowInfo } from '@temporalio/workflow';
+import { CancellationScope, condition, setHandler, workflowInfo } from '@temporalio/workflow';
 import type { TrialSummary } from '../core/run/trial.ts';
 import { progressQuery, type TrialProgress } from './messages.ts';
 
@@ -30,13 +30,13 @@ export class TrialPool<Result extends Slotted> {
     return this.done.length === this.slots.length;
   }
 
-  /** Returns when every slot is filled or the history is full; rejects as soon as one slot fails for good. */
+  /** Returns when every slot is filled or the history is full. When one slot fails for good, no more are started, and it rejects once the running ones have ended. */
   async fill(concurrency: number, runOne: (slot: string) => Promise<Result>): Promise<void> {
     const filled = new Set(this.done.map((result) => result.slot));
     const failures: unknown[] = [];
     const mostRunning = Math.min(concurrency, MOST_RUNNING);
     for (const slot of this.slots.filter((slot) => !filled.has(slot))) {
-      await condition(() => this.running < mostRunning || failures.length > 0);
+      await CancellationScope.nonCancellable(() => condition(() => this.running < mostRunning || failures.length > 0));
       if (failures.length > 0 || workflowInfo().continueAsNewSuggested) break;
       this.running++;
       void runOne(slot)
@@ -46,7 +46,8 @@ export class TrialPool<Result extends Slotted> {
         )
         .finally(() => this.running--);
     }
-    await condition(() => this.running === 0 || failures.length > 0);
+    // Also when cancelled: what still runs is ending, and must have ended before anything is made of the rest.
+    await CancellationScope.nonCancellable(() => condition(() => this.running === 0));
     if (failures.length > 0) throw failures[0];
   }
 

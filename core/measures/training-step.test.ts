@@ -104,7 +104,8 @@ describe('guards', () => {
     ['no datum', train({ datums: 0 })],
   ])('a step with %s is empty, the next good one ends the streak', (_, empty) => {
     const result = close([trial()], { train: empty });
-    expect(result).toMatchObject({ empty: true, guard: { emptyStreak: 1 } });
-    expect(close([trial()], { guard: result.guard })).toMatchObject({ empty: false, guard: { emptyStreak: 0 } });
+    expect(result).toMatchObject({ starved: false, guard: { emptyStreak: 1 } });
+    expect(close([trial()], { train: empty, guard: result.guard }).starved).toBe(true);
+    expect(close([trial()], { guard: result.guard })).toMatchObject({ starved: false, guard: { emptyStreak: 0 } });
   });
 });

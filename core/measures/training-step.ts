@@ -69,7 +69,7 @@ export function closeTrainingStep({ step, sampler, guard, trials, train, wallMs,
           .map(told)
           .join('; ')
       : null,
-    empty: empty.guard.emptyStreak > 0,
+    starved: empty.stop,
   };
 }
 

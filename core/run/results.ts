@@ -115,7 +115,8 @@ export type StepResult = {
   readonly nextSeqId: number;
   readonly guard: GuardState;
   readonly kill: string | null;
-  readonly empty: boolean;
+  /** True when too many steps in a row trained nothing. */
+  readonly starved: boolean;
 };
 
 export type GateVerdict = {

@@ -203,7 +203,7 @@ describe('waits', () => {
 
   it('a flood of large messages leaves a run that can be read and ends', async () => {
     await run({ resolveRun: async () => pinned({ promote: true }) }, async (handle) => {
-      const long = 'x'.repeat(200_000);
+      const long = 'x'.repeat(20_000);
       for (let sent = 0; sent < 60; sent++) await handle.signal('setBudget', { by: long, reason: long, via: long, maxUsd: -sent });
       await waitsFor(handle, 'promotion');
       const tooLong = handle.executeUpdate(decidePromotionUpdate, { args: [{ ...ask, approve: true, reason: long }] });
@@ -281,7 +281,14 @@ describe('ends early', () => {
 
   it('the second empty batch in a row stops the run', async () => {
     const closeStep: AllActivities['closeStep'] = async ({ step, sampler, guard, train, trials }) =>
-      stepResult(step, sampler, trials.length, train.nextSeqId, { ...guard, emptyStreak: guard.emptyStreak + 1 }, { empty: true });
+      stepResult(
+        step,
+        sampler,
+        trials.length,
+        train.nextSeqId,
+        { ...guard, emptyStreak: guard.emptyStreak + 1 },
+        { starved: guard.emptyStreak === 1 },
+      );
     const result = await run({ resolveRun: async () => pinned({}, { steps: 9 }), closeStep }, (handle) => handle.result());
     expect(result).toMatchObject({ outcome: 'stopped: nothing to train on' });
   });
@@ -336,6 +343,15 @@ describe('ends early', () => {
       await run({}, (handle) => expect(handle.result()).rejects.toMatchObject({ cause: { type: 'BadRunInput' } }), input);
     },
   );
+
+  it("a failure inside a child is the run's own, by name", async () => {
+    const closeEvaluation = async (): Promise<never> => {
+      throw ApplicationFailure.nonRetryable('none of 2 trials was executed', 'NothingExecuted');
+    };
+    await run({ closeEvaluation }, (handle) =>
+      expect(handle.result()).rejects.toMatchObject({ cause: { type: 'NothingExecuted', message: 'none of 2 trials was executed' } }),
+    );
+  });
 
   it('a teacher no better than the student waits for a person', async () => {
     await run({ compareTeacher: async () => evidence(0.05) }, async (handle) => {

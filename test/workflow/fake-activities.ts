@@ -225,7 +225,7 @@ export function stepResult(
     nextSeqId,
     guard,
     kill: null,
-    empty: false,
+    starved: false,
     ...over,
   };
 }
