@@ -69,7 +69,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
         maxConcurrentActivityTaskExecutions: settings.workers.controlSlots,
         activities: {
           ...createInputActivities({ records, projectRoot: PROJECT_ROOT, settings, folderOf }),
-          ...createMetricsActivities({ records, folderOf }),
+          ...createMetricsActivities({ records, blobs, folderOf }),
           ...createEvaluationActivities({ records, folderOf, countGate: (protocolHash, runId) => gates.note(protocolHash, runId) }),
           ...createMirrorActivities({ records, folderOf }),
           ...createPreflightActivities({ records, models }),

@@ -3,30 +3,33 @@ import type { MeterTokens } from '../core/measures/meters.ts';
 import { spendOf } from '../core/measures/spend.ts';
 import { closeTrainingStep } from '../core/measures/training-step.ts';
 import type { GuardState, Spend, StepResult, TrainResult } from '../core/run/results.ts';
-import type { EpisodeScore, TrialSummary } from '../core/run/trial.ts';
+import type { BlobStore } from '../services/blobs/blob-store.ts';
 import type { RunFolder } from './run-folder.ts';
 import type { RunRecords } from './run-records.ts';
+import { type SampledTrials, writeSamples } from './samples.ts';
 
 export type StepOrder = {
   readonly run: BlobRef;
   readonly step: number;
   readonly sampler: string;
   readonly guard: GuardState;
-  readonly trials: readonly { readonly trial: TrialSummary; readonly score: EpisodeScore | null }[];
+  readonly trials: SampledTrials;
   readonly train: TrainResult;
   readonly startedAtMs: number;
 };
 
-export type MetricsDeps = { readonly records: RunRecords; readonly folderOf: (runDir: string) => RunFolder };
+export type MetricsDeps = { readonly records: RunRecords; readonly blobs: BlobStore; readonly folderOf: (runDir: string) => RunFolder };
 export type MetricsActivities = ReturnType<typeof createMetricsActivities>;
 
-export function createMetricsActivities({ records, folderOf }: MetricsDeps) {
+export function createMetricsActivities({ records, blobs, folderOf }: MetricsDeps) {
   return {
     /** Makes the step's row and the guards' decisions, and appends the row to `metrics.jsonl`. A step that is closed twice has two lines; the last one counts. */
     async closeStep(order: StepOrder): Promise<StepResult> {
-      const { config, runDir } = await records.load(order.run);
-      const result = closeTrainingStep({ ...order, wallMs: Date.now() - order.startedAtMs, config });
-      await folderOf(runDir).append('metrics.jsonl', JSON.stringify(result.row));
+      const record = await records.load(order.run);
+      const folder = folderOf(record.runDir);
+      const result = closeTrainingStep({ ...order, wallMs: Date.now() - order.startedAtMs, config: record.config });
+      await writeSamples(order.step, order.trials, record, blobs, folder);
+      await folder.append('metrics.jsonl', JSON.stringify(result.row));
       return result;
     },
 
