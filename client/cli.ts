@@ -32,5 +32,14 @@ function exitCodeOfError(error: unknown): number {
     process.stderr.write(`${error.message}\n`);
     return error.exitCode;
   }
+  if (isAboutFiles(error)) {
+    process.stderr.write(`cannot use ${error.path}: ${error.message}\n`);
+    return EXIT.badInput;
+  }
   throw error;
+}
+
+/** A folder or file that a person named or owns and that the system refuses: read-only, full, not a folder. */
+function isAboutFiles(error: unknown): error is NodeJS.ErrnoException & { readonly path: string } {
+  return error instanceof Error && 'path' in error && typeof error.path === 'string' && 'code' in error && 'syscall' in error;
 }

@@ -1,6 +1,6 @@
 import { Client, Connection, type ConnectionOptions } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
-import { NoServer } from './errors.ts';
+import { CliError, NoServer } from './errors.ts';
 import { GrpcRetries } from './grpc-retries.ts';
 
 /** A Temporal client and the names of what it talks to. */
@@ -14,12 +14,23 @@ const RECONNECT = { 'grpc.initial_reconnect_backoff_ms': 250, 'grpc.max_reconnec
 
 /**
  * Connects to the Temporal server that the environment or the profile file of the `temporal` CLI names, else to `defaultAddress`.
- * @throws NoServer when nothing answers there.
+ * @throws NoServer when nothing answers there, CliError when the profile cannot be read.
  */
 export function connectByProfile(defaultAddress: string): Promise<Link> {
-  const profile = loadClientConnectConfig();
+  const profile = readProfile();
   const options = profile.connectionOptions as ConnectionOptions;
   return open(options, options.address ?? defaultAddress, profile.namespace ?? DEFAULT_NAMESPACE);
+}
+
+function readProfile(): ReturnType<typeof loadClientConnectConfig> {
+  try {
+    return loadClientConnectConfig();
+  } catch (error) {
+    throw new CliError(
+      `the \`temporal\` CLI's connection settings cannot be used: ${(error as Error).message}. ` +
+        'They come from the TEMPORAL_… variables and the profile file; see `temporal config --help`.',
+    );
+  }
 }
 
 /** Connects to this address whatever the environment says. @throws NoServer */

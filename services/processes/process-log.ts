@@ -3,6 +3,8 @@ import path from 'node:path';
 
 const MAX_BYTES = 8 * 1024 * 1024;
 const TAIL_BYTES = 4 * 1024;
+/** A full or failing disk, a folder that somebody removed or made read-only. */
+const LOST_OUTPUT = new Set(['ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'ENOENT', 'EACCES']);
 
 /**
  * What one child process prints, in `<dir>/<name>.log`. The file is bounded: at 8 MiB it becomes `<name>.log.1`, which replaces the one
@@ -22,12 +24,19 @@ export class ProcessLog {
     this.fd = openSync(this.file, 'a');
   }
 
-  /** Output that comes after `close`, from a process that outlived its own end, is dropped. */
+  /**
+   * Output that comes after `close`, from a process that outlived its own end, is dropped, and so is what the disk does not take: a log
+   * must not end what it is the log of.
+   */
   write(chunk: Buffer | string): void {
     if (this.closed) return;
-    if (this.bytes > MAX_BYTES) this.rotate();
-    this.bytes += writeSync(this.fd, typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
     this.recent = (this.recent + chunk.toString()).slice(-TAIL_BYTES);
+    try {
+      if (this.bytes > MAX_BYTES) this.rotate();
+      this.bytes += writeSync(this.fd, typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
+    } catch (error) {
+      if (!LOST_OUTPUT.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    }
   }
 
   /** The last lines since we opened the file, for an error message. */
@@ -42,9 +51,10 @@ export class ProcessLog {
   }
 
   private rotate(): void {
-    closeSync(this.fd);
     renameSync(this.file, `${this.file}.1`);
-    this.fd = openSync(this.file, 'a');
+    const fresh = openSync(this.file, 'a');
+    closeSync(this.fd);
+    this.fd = fresh;
     this.bytes = 0;
   }
 }
