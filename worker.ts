@@ -17,12 +17,14 @@ import { RunRecords } from './activities/run-records.ts';
 import { createTeacherActivities } from './activities/teacher.ts';
 import { createTrainingActivities, type TrainingDeps } from './activities/training.ts';
 import { HOSTED_SERVING_ENDPOINT } from './core/promotion/handoff.ts';
+import { HarnessDocument } from './core/run/agents.ts';
 import { FileBlobStore } from './services/blobs/file-blob-store.ts';
 import { startGateway } from './services/gateway/index.ts';
 import { HarborRunner, harborPython, makeScratchDir, scratchRoot } from './services/harbor/index.ts';
 import { endWithParent } from './services/processes/index.ts';
 import { type AppSettings, PROJECT_ROOT, readAppSettings } from './services/settings/index.ts';
 import { GateBook } from './services/stores/gate-book.ts';
+import { HarnessStore } from './services/stores/harness-store.ts';
 import { VersionStore } from './services/stores/version-store.ts';
 import { registerSearchAttributes } from './services/temporal/search-attributes.ts';
 import { PAYLOAD_CONVERTER, workflowBundle } from './services/temporal/workflow-bundle.ts';
@@ -68,7 +70,13 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
         stickyQueueScheduleToStartTimeout: '3s',
         maxConcurrentActivityTaskExecutions: settings.workers.controlSlots,
         activities: {
-          ...createInputActivities({ records, projectRoot: PROJECT_ROOT, settings, folderOf }),
+          ...createInputActivities({
+            records,
+            projectRoot: PROJECT_ROOT,
+            settings,
+            folderOf,
+            harnesses: new HarnessStore(join(stateDir, 'harnesses'), HarnessDocument),
+          }),
           ...createMetricsActivities({ records, blobs, folderOf }),
           ...createEvaluationActivities({ records, folderOf, countGate: (protocolHash, runId) => gates.note(protocolHash, runId) }),
           ...createMirrorActivities({ records, folderOf }),

@@ -63,6 +63,21 @@ describe('a run that can start', () => {
     expect(drawn.map(({ id }) => id).sort()).toEqual(['a', 'b']);
   });
 
+  it('may be started with other sandboxes than its config names', async () => {
+    await project.file('run.toml', CONFIG.replace('[harbor]', '[harbor]\nbackend = "e2b"'));
+    expect((await project.resolve({ backend: 'local' })).backend).toBe('local');
+  });
+
+  it('uses a stored agent by version, pinned with what it was told', async () => {
+    for (const stop_word of ['bye', 'ciao'])
+      await project.harnesses.save({ runtime: 'turn', kwargs: { stop_word } }, { name: 'mine', key: stop_word });
+    const [first, champion] = [await project.resolve({ agent: 'mine@v1' }), await project.resolve({ agent: 'mine' }, { runId: 'second' })];
+    expect(first.agent).toMatchObject({ name: 'mine', ref: 'v1', kwargs: { stop_word: 'bye' } });
+    expect(champion.agent).toMatchObject({ ref: 'v2', importPath: first.agent.importPath, kwargs: { stop_word: 'ciao' } });
+    expect(champion.agent.hash).not.toBe(first.agent.hash);
+    expect(champion.protocolHash).not.toBe(first.protocolHash);
+  });
+
   it('warns of what is allowed but worth knowing', async () => {
     expect((await project.resolve()).warnings).toEqual([]);
     await project.file('run.toml', `${CONFIG.replace('[sampling]', '[sampling]\ntemperature = 0.5')}`);
@@ -119,18 +134,18 @@ describe('what a run cannot start from', () => {
     ['e2b in the config', { config: CONFIG.replace('[harbor]', '[harbor]\nbackend = "e2b"') }, /^config: config: harbor\.backend asks for/],
     ['e2b in the input', { backend: 'e2b' }, /^backend: e2b sandboxes are not built yet/],
     ['agent pi', { agent: 'pi' }, /^agent: agent pi \(terminus-2\) is not built yet/],
-    ['an unknown agent', { agent: 'mine@v3' }, /^agent: no agent "mine@v3"/],
+    ['an unknown agent', { agent: 'mine@v3' }, /^agent: there is no agent mine$/],
     ['another run to start from', { from: 'other' }, /^from: .*not built yet/],
     ['task ids that are not there', { taskIds: 'no.json' }, /^taskIds: there is no file no\.json below the project root$/],
     ['task ids outside the root', { holdoutTaskIds: '../../x.json' }, /^holdoutTaskIds: \.\.\/\.\.\/x\.json is not below the project root/],
     ['task ids by a link that leads out', { taskIds: 'link.json' }, /^taskIds: link\.json is not below the project root/],
     ['task ids in a linked folder', { taskIds: 'linked/ids.json' }, /^taskIds: linked\/ids\.json is not below the project root/],
-    ['task ids that are not JSON', { taskIds: 'run.toml' }, /^taskIds: is not JSON: /],
-    ['task ids of another shape', { taskIds: 'job.json' }, /^taskIds: must be a JSON array of task ids: /],
-    ['no task ids', { taskIds: 'none.json' }, /^taskIds: must be a JSON array of task ids: /],
-    ['no held-out ids', { holdoutTaskIds: [] }, /^holdoutTaskIds: must be a JSON array of task ids: /],
-    ['a task twice', { taskIds: ['a', 'b', 'a'] }, /^taskIds: task a is there twice/],
-    ['a held-out task twice', { holdoutTaskIds: ['x', 'x'] }, /^holdoutTaskIds: task x is there twice/],
+    ['task ids that are not JSON', { taskIds: 'run.toml' }, /^taskIds: not JSON: /],
+    ['task ids of another shape', { taskIds: 'job.json' }, /^taskIds: must be a JSON array of task ids \(strings\): /],
+    ['no task ids', { taskIds: 'none.json' }, /^taskIds: names no task$/],
+    ['no held-out ids', { holdoutTaskIds: [] }, /^holdoutTaskIds: names no task$/],
+    ['a task twice', { taskIds: ['a', 'b', 'a'] }, /^taskIds: names a more than once/],
+    ['a held-out task twice', { holdoutTaskIds: ['x', 'x'] }, /^holdoutTaskIds: names x more than once/],
     ['splits that share an id', { holdoutTaskIds: ['x', 'a'] }, /^holdoutTaskIds: task a is in the training split too$/],
     ['splits that share content', { holdoutTaskIds: ['x', 'twin'] }, /^holdoutTaskIds: task twin has the same content as training task a$/],
     ['an unknown task', { taskIds: ['a', 'nowhere'] }, /^taskIds: task "nowhere" is not in the job template's/],

@@ -4,7 +4,7 @@ import type { RunConfig } from '../core/config/index.ts';
 import { estimateCost } from '../core/estimate/cost.ts';
 import type { BlobRef } from '../core/ids.ts';
 import { seedFromName } from '../core/random/seeded.ts';
-import { builtinAgent } from '../core/run/builtin-agents.ts';
+import { AgentRefused, findAgent, type HarnessDocument } from '../core/run/agents.ts';
 import type { PinnedAgent, PinnedRun, RunPlan } from '../core/run/pinned-run.ts';
 import type { Estimate } from '../core/run/results.ts';
 import type { StartInput } from '../core/run/start-input.ts';
@@ -12,6 +12,9 @@ import type { PinnedTask } from '../core/run/trial.ts';
 import { drawTasks } from '../core/training/task-sampler.ts';
 import { type JobTemplate, sandboxMode } from '../services/harbor/index.ts';
 import type { AppSettings } from '../services/settings/index.ts';
+import type { HarnessStore } from '../services/stores/harness-store.ts';
+import { StoreDamaged } from '../services/stores/version-index.ts';
+import { StoreError } from '../services/stores/version-refs.ts';
 import { claimRun } from './claim-run.ts';
 import { sha256 } from './digest.ts';
 import { readConfig, readTaskIds } from './input-files.ts';
@@ -27,6 +30,7 @@ export type InputDeps = {
   readonly projectRoot: string;
   readonly settings: Pick<AppSettings, 'runRoot' | 'taskQueues'>;
   readonly folderOf: (runDir: string) => RunFolder;
+  readonly harnesses: HarnessStore<HarnessDocument>;
 };
 export type InputActivities = ReturnType<typeof createInputActivities>;
 
@@ -36,7 +40,7 @@ const RUN_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 /** What a failure in history says at most; a config can be wrong in more ways than a person reads. */
 const MAX_MESSAGE_CHARS = 8_000;
 
-export function createInputActivities({ records, projectRoot, settings, folderOf }: InputDeps) {
+export function createInputActivities({ records, projectRoot, settings, folderOf, harnesses }: InputDeps) {
   return {
     /**
      * Reads, checks and pins everything a run depends on; what it returns stays in history as the record.
@@ -46,7 +50,7 @@ export function createInputActivities({ records, projectRoot, settings, folderOf
       try {
         if (!RUN_ID.test(runId))
           throw new InputProblem('run id', `${JSON.stringify(runId)} must be letters, digits, dots, dashes and underscores, at most 100`);
-        const record = await resolve({ runId, executionId, input }, projectRoot, settings);
+        const record = await resolve({ runId, executionId, input }, { projectRoot, settings, harnesses });
         const home = folderOf(homeOf(runId, projectRoot, settings));
         await claimRun({ home, folder: folderOf(record.runDir) }, record);
         const { config, jobTemplate, executionId: _, ...pinned } = record;
@@ -80,13 +84,12 @@ export function createInputActivities({ records, projectRoot, settings, folderOf
 
 async function resolve(
   { runId, executionId, input }: ResolveOrder,
-  projectRoot: string,
-  settings: InputDeps['settings'],
+  { projectRoot, settings, harnesses }: Pick<InputDeps, 'projectRoot' | 'settings' | 'harnesses'>,
 ): Promise<RunRecord> {
   if (input.from !== undefined) throw new InputProblem('from', 'starting from another run is not built yet: leave it out');
   if (input.backend === 'e2b') throw new InputProblem('backend', 'e2b sandboxes are not built yet: use local');
-  const agent = agentNamed(input.agent);
-  const config = await readConfig(projectRoot, input.config);
+  const agent = await agentNamed(input.agent, harnesses);
+  const config = await readConfig(projectRoot, input);
   const taskIds = await readTaskIds(projectRoot, input.taskIds, 'taskIds');
   const holdoutTaskIds = await readTaskIds(projectRoot, input.holdoutTaskIds, 'holdoutTaskIds');
   const ids = { taskIds: taskIds.ids, holdoutTaskIds: holdoutTaskIds.ids };
@@ -99,7 +102,7 @@ async function resolve(
     runDir: input.runDir === undefined ? homeOf(runId, projectRoot, settings) : await chosenDir(projectRoot, input.runDir),
     trialPrefix: sha256(runId).slice(0, 8),
     agent,
-    backend: 'local',
+    backend: config.parsed.harbor.backend,
     promote: input.promote ?? false,
     yes: input.yes ?? false,
     plan: planOf(config.parsed, settings.taskQueues),
@@ -136,10 +139,16 @@ function shortened(message: string): string {
   return more <= 0 ? message : `${message.slice(0, MAX_MESSAGE_CHARS)} … and ${more} characters more`;
 }
 
-function agentNamed(name: string): PinnedAgent {
-  const found = builtinAgent(name);
-  if ('refused' in found) throw new InputProblem('agent', found.refused);
-  return { name: found.name, ref: 'builtin', hash: sha256(JSON.stringify(found)), importPath: found.importPath, kwargs: found.kwargs };
+async function agentNamed(given: string, harnesses: HarnessStore<HarnessDocument>): Promise<PinnedAgent> {
+  try {
+    const { ref, ...agent } = await findAgent(given, (name, ref) => harnesses.load(name, ref));
+    const { name, importPath, kwargs } = agent;
+    return { ...agent, ref, hash: sha256(JSON.stringify({ name, importPath, kwargs })) };
+  } catch (error) {
+    if (error instanceof AgentRefused || error instanceof StoreError || error instanceof StoreDamaged)
+      throw new InputProblem('agent', error.message);
+    throw error;
+  }
 }
 
 function planOf(config: RunConfig, { rollouts, training }: AppSettings['taskQueues']): RunPlan {

@@ -1,3 +1,4 @@
+import { isBounded } from '../core/run/cost-confirmation.ts';
 import type { Console } from './console.ts';
 import { EXIT, exitCodeOf } from './exit-codes.ts';
 import { type Followed, followRun, type Snapshot } from './follow.ts';
@@ -27,8 +28,8 @@ export async function followInForeground(run: RunClient, console: Console, optio
     const wait = snapshot.status?.waitingFor;
     if (!console.interactive || !snapshot.status || !wait || !isAskable(wait)) return;
     view.rest();
-    if (wait.kind === 'cost') await showEstimate(run, console, snapshot.status.spend.maxUsd);
-    await askPerson(run, wait, { decision, signal, tell: (text) => console.print(text) });
+    const byDefault = wait.kind === 'cost' ? await showEstimate(run, console, snapshot.status.spend.maxUsd) : null;
+    await askPerson(run, wait, { decision, signal, byDefault, tell: (text) => console.print(text) });
   };
   try {
     return await followRun(run, { intervalMs: console.interactive ? LIVE_MS : PLAIN_MS, signal, onSnapshot });
@@ -37,10 +38,12 @@ export async function followInForeground(run: RunClient, console: Console, optio
   }
 }
 
-/** The whole estimate, before somebody is asked whether it is worth it. */
-async function showEstimate(run: RunClient, console: Console, maxUsd: number | null): Promise<void> {
+/** The whole estimate, before somebody is asked whether it is worth it. Returns what just Enter should mean: yes only to bounded spend. */
+async function showEstimate(run: RunClient, console: Console, maxUsd: number | null): Promise<boolean | null> {
   const estimate = await run.estimate().catch(() => null); // the question stands by itself, and is asked again when nobody answers
-  if (estimate) console.print(`\n${estimateTable(estimate, maxUsd, console.colors)}\n`);
+  if (!estimate) return null;
+  console.print(`\n${estimateTable(estimate, maxUsd, console.colors)}\n`);
+  return isBounded({ fullyPriced: estimate.fullyPriced, maxUsd });
 }
 
 /** Failures that mean the run's input was wrong. */
@@ -48,13 +51,14 @@ const INPUT_FAILURES: readonly (string | null)[] = ['BadRunInput'];
 
 /** Prints the end of a run and returns the exit code. */
 export function reportEnd(report: RunReport, console: Console, failOnReject: boolean): number {
-  const exitCode = codeOf(report, failOnReject);
+  const exitCode = exitCodeOfReport(report, failOnReject);
   console.result({ ...report, exitCode });
   console.print(`\n${finalText(report, console.colors)}`);
   return exitCode;
 }
 
-function codeOf({ outcome, failure }: RunReport, failOnReject: boolean): number {
+/** The exit code for the end of a run: input that was wrong is 2, any other failure 1. */
+export function exitCodeOfReport({ outcome, failure }: Pick<RunReport, 'outcome' | 'failure'>, failOnReject: boolean): number {
   if (failure) return INPUT_FAILURES.includes(failure.type) ? EXIT.badInput : EXIT.failed;
   return outcome === null ? EXIT.failed : exitCodeOf(outcome, failOnReject);
 }

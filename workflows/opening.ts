@@ -1,5 +1,6 @@
 import { ApplicationFailure, workflowInfo } from '@temporalio/workflow';
 import { z } from 'zod';
+import { needsConfirmation } from '../core/run/cost-confirmation.ts';
 import type { Outcome } from '../core/run/phase.ts';
 import { StartInput } from '../core/run/start-input.ts';
 import { briefActivities, modelChecks, sandboxChecks } from './proxies.ts';
@@ -31,10 +32,10 @@ async function resolve(run: Run, input: unknown): Promise<void> {
 /** `yes` skips the question only where the whole cost is known or capped; anything else needs a person. */
 async function confirmed(run: Run): Promise<boolean> {
   const { estimate } = run.facts;
-  const bounded = (estimate?.fullyPriced ?? false) || run.desk.maxUsd !== null;
   if (estimate && estimate.unpricedMeters.length > 0)
     run.note(`no price for ${estimate.unpricedMeters.join(', ')}: neither the estimate nor a cap can see them`);
-  if (run.pinned.yes && bounded) return true;
+  const known = { fullyPriced: estimate?.fullyPriced ?? false, maxUsd: run.desk.maxUsd };
+  if (!needsConfirmation({ ...known, yes: run.pinned.yes })) return true;
   const cost = estimate ? `about $${estimate.pricedUsd.toFixed(2)}${estimate.fullyPriced ? '' : ' and unpriced meters'}` : 'unknown cost';
   const answer = await run.desk.ask('cost', `Start this run? ${cost}.`, [...run.commands('confirmCost'), ...run.commands('declineCost')]);
   await run.breathe();

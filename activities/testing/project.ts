@@ -2,8 +2,10 @@ import { chmod, mkdir, mkdtemp, readdir, realpath, rm, writeFile } from 'node:fs
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { ApplicationFailure } from '@temporalio/common';
+import { HarnessDocument } from '../../core/run/agents.ts';
 import type { StartInput } from '../../core/run/start-input.ts';
 import { FileBlobStore } from '../../services/blobs/file-blob-store.ts';
+import { HarnessStore } from '../../services/stores/harness-store.ts';
 import { createInputActivities } from '../inputs.ts';
 import { RunFolder } from '../run-folder.ts';
 import { RunRecords } from '../run-records.ts';
@@ -46,11 +48,13 @@ export class Project implements AsyncDisposable {
   readonly root: string;
   readonly blobs: FileBlobStore;
   readonly records: RunRecords;
+  readonly harnesses: HarnessStore<HarnessDocument>;
 
   private constructor(root: string) {
     this.root = root;
     this.blobs = new FileBlobStore(join(root, 'blobs'));
     this.records = new RunRecords(this.blobs);
+    this.harnesses = new HarnessStore(join(root, '.stillroom/harnesses'), HarnessDocument);
   }
 
   static async make(): Promise<Project> {
@@ -86,7 +90,7 @@ export class Project implements AsyncDisposable {
 
   inputs(records = this.records) {
     const settings = { runRoot: 'runs', taskQueues: { control: 'c', rollouts: 'r', training: 't' } };
-    return createInputActivities({ records, projectRoot: this.root, settings, folderOf: this.folderOf });
+    return createInputActivities({ records, projectRoot: this.root, settings, folderOf: this.folderOf, harnesses: this.harnesses });
   }
 
   resolve(input: Partial<StartInput> = {}, { runId = 'first', executionId = 'e1' } = {}) {

@@ -1,10 +1,7 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
-import type { RunConfig } from '../../core/config/index.ts';
-import type { SplitSizes } from '../../core/estimate/index.ts';
 import { PROJECT_ROOT, readAppSettings } from '../../services/settings/index.ts';
 import type { Console } from '../console.ts';
-import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { checkedRunId, freshRunId } from '../input/run-id.ts';
 import type { StartRequest } from '../input/start-input.ts';
@@ -15,7 +12,8 @@ import { type WatchOptions, watchRun } from './watch.ts';
 
 type Options = WatchOptions & StartRequest & { readonly id?: string; readonly detach?: boolean };
 
-export function addStart(program: Command): void {
+/** Adds `start` and returns it. */
+export function addStart(program: Command): Command {
   const command = addCommand(program, 'start', 'start a distillation run and follow it')
     .option('--agent <name>', 'the agent to distill for', 'turn')
     .requiredOption('--config <file>', 'run config (TOML)')
@@ -29,14 +27,13 @@ export function addStart(program: Command): void {
     .option('--id <id>', "the run's name; default: a fresh one")
     .option('--detach', 'print the id and return')
     .option('--fail-on-reject', 'exit code 3 when the gate does not accept');
-  addDeciding(command).action(run(start));
+  return addDeciding(command).action(run(start));
 }
 
 async function start(console: Console, options: Options): Promise<number> {
   const runId = options.id === undefined ? freshRunId('run', new Date()) : checkedRunId(options.id);
-  const { buildStartInput } = await import('../input/start-input.ts');
-  const { input, config } = await buildStartInput(options, PROJECT_ROOT);
-  await refuseUnboundedAlone(config, { nTrain: input.taskIds.length, nHoldout: input.holdoutTaskIds.length });
+  const { prepareStart } = await import('../input/start-input.ts');
+  const { input, config } = await prepareStart(options, PROJECT_ROOT, process.stdin.isTTY === true);
   const summary = `${options.agent}: ${config.student.base_model} learns from ${config.teacher.model}`;
   return withLink(async (link) => {
     const [{ startRun }, { RunClient }] = await Promise.all([import('../starting.ts'), import('../run-client.ts')]);
@@ -49,12 +46,4 @@ async function start(console: Console, options: Options): Promise<number> {
     console.print(`started ${runId}`);
     return watchRun(console, new RunClient(link, runId), options);
   });
-}
-
-/** Unbounded spend always needs a person; without one at the terminal nobody would answer. */
-async function refuseUnboundedAlone(config: RunConfig, sizes: SplitSizes): Promise<void> {
-  if (process.stdin.isTTY) return;
-  const { unboundedSpend } = await import('../input/spend.ts');
-  const problem = unboundedSpend(config, sizes);
-  if (problem !== null) throw new CliError(`${problem}; or start it at a terminal, where a person confirms the cost`);
 }

@@ -1,27 +1,33 @@
 import { resolve } from 'node:path';
 import type { RunConfig } from '../../core/config/index.ts';
+import { some } from '../../core/run/task-ids.ts';
 import { BadHarborInput } from '../../services/harbor/errors.ts';
 import { readJobTemplate, resolveTasks } from '../../services/harbor/job-template.ts';
 import { type TaskFolder, taskContentDigest } from '../../services/harbor/task-folder.ts';
-import { some } from './task-ids.ts';
+import type { Problems } from './problems.ts';
 
 export type Splits = { readonly train: readonly string[]; readonly holdout: readonly string[] };
 
 /**
- * What is wrong with the job template and the task folders, as this machine sees them: a missing or wrong template, a task that is
+ * Tells what is wrong with the job template and the task folders, as this machine sees them: a missing or wrong template, a task that is
  * nowhere or lacks a file, and a held-out task with the content of a training task under another name.
  */
-export async function localTaskProblems(projectRoot: string, config: RunConfig, splits: Splits): Promise<string[]> {
+export async function checkLocalTasks(projectRoot: string, config: RunConfig, splits: Splits, problems: Problems): Promise<void> {
+  const template = await telling(problems, 'template', () => readJobTemplate(resolve(projectRoot, config.harbor.job_template)));
+  if (template === null) return;
+  const folders = await telling(problems, 'tasks', () =>
+    Promise.all([resolveTasks(template, projectRoot, splits.train), resolveTasks(template, projectRoot, splits.holdout)]),
+  );
+  if (folders !== null) problems.add('overlap', ...(await sameContent(...folders)));
+}
+
+async function telling<T>(problems: Problems, kind: 'template' | 'tasks', work: () => Promise<T>): Promise<T | null> {
   try {
-    const template = await readJobTemplate(resolve(projectRoot, config.harbor.job_template));
-    const [train, holdout] = await Promise.all([
-      resolveTasks(template, projectRoot, splits.train),
-      resolveTasks(template, projectRoot, splits.holdout),
-    ]);
-    return await sameContent(train, holdout);
+    return await work();
   } catch (error) {
-    if (error instanceof BadHarborInput) return error.message.split('\n');
-    throw error;
+    if (!(error instanceof BadHarborInput)) throw error;
+    problems.add(kind, ...error.message.split('\n'));
+    return null;
   }
 }
 
@@ -31,7 +37,7 @@ async function sameContent(train: readonly TaskFolder[], holdout: readonly TaskF
   const pairs: string[] = [];
   for (const task of holdout) {
     const twin = trained.get(await taskContentDigest(task.dir));
-    if (twin !== undefined) pairs.push(`${task.id} = ${twin}`);
+    if (twin !== undefined && twin !== task.id) pairs.push(`${task.id} = ${twin}`);
   }
   return pairs.length === 0 ? [] : [`--tasks and --holdout overlap by content: ${some(pairs)}; held-out tasks must not be trained on`];
 }

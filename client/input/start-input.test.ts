@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CliError } from '../errors.ts';
 import { MAX_INPUT_FILE_BYTES } from './files.ts';
-import { buildStartInput, type StartRequest } from './start-input.ts';
+import { buildStartInput, prepareStart, type StartRequest } from './start-input.ts';
 
 const CONFIG = `
 [student]
@@ -80,7 +80,7 @@ test.each<[name: string, files: Files, extra: Extra, message: RegExp]>([
   ['task ids that are not JSON', { tasks: 'a, b' }, {}, /^--tasks \S+train\.json: not JSON/],
   ['task ids of another shape', { tasks: '{"a": 1}' }, {}, /train\.json: must be a JSON array of task ids/],
   ['a task id that is a number', { tasks: '["a", 7]' }, {}, /train\.json: must be a JSON array of task ids \(strings\): entry 1: /],
-  ['no task ids', { holdout: '[]' }, {}, /^--holdout \S+holdout\.json: must be .*: names no task$/],
+  ['no task ids', { holdout: '[]' }, {}, /^--holdout \S+holdout\.json: names no task$/],
   ['a task twice in a split', { tasks: '["a", "b", "a"]' }, {}, /^--tasks \S+: names a more than once/],
   ['splits that overlap by id', { holdout: '["b", "c"]' }, {}, /^--tasks and --holdout overlap: b is in both/],
   ['splits that overlap by content', { holdout: '["twin"]' }, {}, /overlap by content: twin = a/],
@@ -88,9 +88,35 @@ test.each<[name: string, files: Files, extra: Extra, message: RegExp]>([
   ['a task folder without tests', { tasks: '["untested"]' }, {}, /untested has no tests\/test\.sh/],
   ['a missing job template', { config: CONFIG.replace('job.json', 'none.json') }, {}, /none\.json: cannot be read/],
   ['a run folder outside of the project', {}, { runDir: '../elsewhere' }, /^--run-dir \.\.\/elsewhere: must be below the project root/],
-  ['an agent that does not exist', {}, { agent: 'nobody' }, /^--agent: no agent "nobody"/],
+  ['an agent that does not exist', {}, { agent: 'nobody' }, /^--agent: there is no agent nobody$/],
 ])('refuses %s', async (_, files, extra, message) => {
   expect(await problemsOf(files, extra)).toMatch(message);
+});
+
+test('unbounded spend needs a person at the terminal', async () => {
+  const request = {
+    agent: 'turn',
+    config: write('run.toml', CONFIG),
+    tasks: write('train.json', '["a"]'),
+    holdout: write('holdout.json', '["c"]'),
+  };
+  await expect(prepareStart(request, root, false)).rejects.toMatchObject({ problems: [{ kind: 'unbounded_spend' }], exitCode: 2 });
+  expect((await prepareStart(request, root, true)).input.taskIds).toEqual(['a']);
+});
+
+test('a stored agent is looked up, one of another runtime is refused', async () => {
+  write('.stillroom/harnesses/mine/v1/harness.json', '{"runtime": "turn"}');
+  write('.stillroom/harnesses/kit/v1/harness.json', '{"runtime": "kit"}');
+  write('.stillroom/harnesses/torn/v1/harness.json', '{"runtime"');
+  expect((await build({}, { agent: 'mine@v1' })).input.agent).toBe('mine@v1');
+  expect(await problemsOf({}, { agent: 'kit' })).toMatch(/^--agent: agent kit v1 runs on "kit"; runtimes here: turn$/);
+  expect(await problemsOf({}, { agent: 'torn' })).toMatch(/harness\.json is not a description of an agent/);
+});
+
+test('a backend that is named wins over the config', async () => {
+  const config = CONFIG.replace('[harbor]', '[harbor]\nbackend = "e2b"');
+  expect(await problemsOf({ config })).toMatch(/harbor\.backend/);
+  expect((await build({ config }, { backend: 'local' })).config.harbor.backend).toBe('local');
 });
 
 test('tells everything that is wrong at once', async () => {

@@ -1,11 +1,12 @@
 import { isAbsolute, relative, resolve } from 'node:path';
-import { parseRunConfig, type RunConfig, refuseUnbuilt } from '../../core/config/index.ts';
-import { builtinAgent } from '../../core/run/builtin-agents.ts';
+import { parseRunConfig, type RunConfig, refuseUnbuilt, withBackend } from '../../core/config/index.ts';
 import type { StartInput } from '../../core/run/start-input.ts';
+import { agentProblem } from './agent.ts';
 import { readInputFile } from './files.ts';
-import { localTaskProblems } from './local-tasks.ts';
+import { checkLocalTasks } from './local-tasks.ts';
 import { Problems } from './problems.ts';
-import { overlapProblems, parseTaskIds } from './task-ids.ts';
+import { unboundedSpend } from './spend.ts';
+import { overlapProblems, readTaskIds } from './task-ids.ts';
 
 /** What `start` was asked for, as typed. */
 export type StartRequest = {
@@ -25,30 +26,42 @@ export type BuiltStart = { readonly input: StartInput; readonly config: RunConfi
 
 /**
  * Reads and checks everything a run starts from, and puts the files' contents into its input.
- * @throws CliError (bad input) with all that is wrong, each file and field by name, before anything is started.
+ * @throws InputRefused with all that is wrong, each file and field by name, before anything is started.
  */
 export async function buildStartInput(request: StartRequest, projectRoot: string): Promise<BuiltStart> {
   const problems = new Problems();
-  const known = builtinAgent(request.agent);
-  if ('refused' in known) problems.add(`--agent: ${known.refused}`);
-  if (request.runDir !== undefined && !isBelow(projectRoot, request.runDir))
-    problems.add(`--run-dir ${request.runDir}: must be below the project root, where workers may write`);
-  const [configFile, train, holdout] = await Promise.all([
-    readInputFile(request.config, '--config'),
-    readTaskIds(request.tasks, '--tasks', problems),
-    readTaskIds(request.holdout, '--holdout', problems),
-  ]);
-  const config = 'text' in configFile ? checkedConfig(configFile.text, request.config, problems) : null;
-  if ('problem' in configFile) problems.add(configFile.problem);
-  problems.add(...overlapProblems(train, holdout));
-  problems.throwIfAny();
-  if (config === null || !('text' in configFile)) throw new Error('a config without problems has a text');
-  if (!request.tasksElsewhere) problems.add(...(await localTaskProblems(projectRoot, config, { train, holdout })));
-  problems.throwIfAny();
   const { agent, backend, promote, yes, runDir } = request;
-  const optional = { backend, promote, yes, runDir };
-  const given = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined));
+  const configFile = await readInputFile(request.config, '--config');
+  if ('problem' in configFile) problems.add('config_unreadable', configFile.problem);
+  const config = 'text' in configFile ? checkedConfig(configFile.text, request, problems) : null;
+  const train = await readTaskIds(request.tasks, '--tasks', problems);
+  const holdout = await readTaskIds(request.holdout, '--holdout', problems);
+  if (train && holdout) problems.add('overlap', ...overlapProblems(train, holdout));
+  if (!request.tasksElsewhere) {
+    const found = await agentProblem(projectRoot, agent);
+    if (found) problems.add(found.kind, found.message);
+    if (config && train && holdout) await checkLocalTasks(projectRoot, config, { train, holdout }, problems);
+  }
+  if (runDir !== undefined && !isBelow(projectRoot, runDir))
+    problems.add('run_dir', `--run-dir ${runDir}: must be below the project root, where workers may write`);
+  problems.throwIfAny();
+  if (!config || !train || !holdout || !('text' in configFile)) throw new Error('what has no problem was read');
+  const given = Object.fromEntries(Object.entries({ backend, promote, yes, runDir }).filter(([, value]) => value !== undefined));
   return { input: { agent, config: configFile.text, taskIds: [...train], holdoutTaskIds: [...holdout], ...given }, config };
+}
+
+/**
+ * The same for a run that is to start now: unbounded spend always needs a person, and without one at the terminal nobody would answer.
+ * @throws InputRefused
+ */
+export async function prepareStart(request: StartRequest, projectRoot: string, atTerminal: boolean): Promise<BuiltStart> {
+  const built = await buildStartInput(request, projectRoot);
+  const { input, config } = built;
+  const problem = atTerminal ? null : unboundedSpend(config, { nTrain: input.taskIds.length, nHoldout: input.holdoutTaskIds.length });
+  const problems = new Problems();
+  if (problem !== null) problems.add('unbounded_spend', `${problem}; or start it at a terminal, where a person confirms the cost`);
+  problems.throwIfAny();
+  return built;
 }
 
 function isBelow(root: string, path: string): boolean {
@@ -56,20 +69,14 @@ function isBelow(root: string, path: string): boolean {
   return inside !== '' && !inside.startsWith('..') && !isAbsolute(inside);
 }
 
-async function readTaskIds(path: string, option: string, problems: Problems): Promise<readonly string[]> {
-  const file = await readInputFile(path, option);
-  if ('problem' in file) {
-    problems.add(file.problem);
-    return [];
-  }
-  const read = parseTaskIds(file.text, `${option} ${path}`);
-  problems.add(...read.problems);
-  return read.ids;
-}
-
-function checkedConfig(text: string, path: string, problems: Problems): RunConfig | null {
+/** The config with the backend that was asked for; null when it is none. */
+function checkedConfig(text: string, { config: path, backend }: StartRequest, problems: Problems): RunConfig | null {
   const parsed = parseRunConfig(text, path);
-  const errors = parsed.ok ? refuseUnbuilt(parsed.config) : parsed.errors;
-  if (errors.length > 0) problems.add(...errors.map((error) => error.message));
-  return parsed.ok ? parsed.config : null;
+  if (!parsed.ok) {
+    problems.add('config_invalid', ...parsed.errors.map(({ message }) => message));
+    return null;
+  }
+  const config = withBackend(parsed.config, backend);
+  problems.add('not_built', ...refuseUnbuilt(config).map(({ message }) => `${path}: ${message}`));
+  return config;
 }

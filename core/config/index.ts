@@ -1,3 +1,4 @@
+export { withBackend } from './backend.ts';
 export {
   type ConfigError,
   type ConfigErrorKind,

@@ -48,12 +48,12 @@ export function checkAlias(alias: string): void {
 }
 
 /**
- * The version that `ref` means: `vN` or `N`, an alias, or (null) the champion and without one the newest. An alias to a version that is
+ * The version of `name` (as messages call it, e.g. `agent mine`) that `ref` means: `vN` or `N`, an alias, or (null) the champion and without one the newest. An alias to a version that is
  * gone is an error: what was promoted must not turn into something else by itself.
  * @throws StoreError
  */
 export function resolveVersion(name: string, ref: string | null, { versions, aliases }: StoredVersions): number {
-  if (versions.length === 0) throw new StoreError('no_such_name', `there is no ${name} in this store`);
+  if (versions.length === 0) throw new StoreError('no_such_name', `there is no ${name}`);
   if (ref === null) return aliases.has(CHAMPION) ? target(name, CHAMPION, { versions, aliases }) : Math.max(...versions);
   const number = VERSION.exec(ref)?.[1];
   if (number === undefined) return target(name, ref, { versions, aliases });

@@ -48,7 +48,7 @@ export class VersionStore {
   async resolve(name: string, ref: string | null): Promise<Version> {
     const folder = this.folderOf(name);
     const [{ aliases }, versions] = await Promise.all([readIndex(folder), versionsIn(folder)]);
-    const version = resolveVersion(name, ref, { versions, aliases });
+    const version = resolveVersion(`${this.what} ${name}`, ref, { versions, aliases });
     return { version, path: join(folder, `v${version}`) };
   }
 

@@ -1,0 +1,35 @@
+import { join } from 'node:path';
+import { AgentRefused, findAgent, HarnessDocument } from '../../core/run/agents.ts';
+import { HarnessStore } from '../../services/stores/harness-store.ts';
+import { StoreDamaged } from '../../services/stores/version-index.ts';
+import { StoreError, type StoreProblem } from '../../services/stores/version-refs.ts';
+import type { Problem } from './problems.ts';
+
+const KINDS: Readonly<Record<StoreProblem, Problem['kind']>> = {
+  invalid_name: 'agent_name',
+  invalid_alias: 'agent_version',
+  no_such_name: 'agent_unknown',
+  no_such_version: 'agent_version',
+  no_such_version_or_alias: 'agent_version',
+  dangling_alias: 'agent_version',
+};
+
+/** Why the agent cannot be run, as this machine's store knows it; null when it can. */
+export async function agentProblem(projectRoot: string, agent: string): Promise<Problem | null> {
+  const store = new HarnessStore(join(projectRoot, '.stillroom/harnesses'), HarnessDocument);
+  try {
+    await findAgent(agent, (name, ref) => store.load(name, ref));
+    return null;
+  } catch (error) {
+    const kind = kindOf(error);
+    if (kind === null) throw error;
+    return { kind, message: `--agent: ${(error as Error).message}` };
+  }
+}
+
+function kindOf(error: unknown): Problem['kind'] | null {
+  if (error instanceof StoreError) return KINDS[error.kind];
+  if (error instanceof StoreDamaged) return 'agent';
+  if (error instanceof AgentRefused) return error.kind === 'wrong_runtime' ? 'agent_runtime' : 'not_built';
+  return null;
+}
