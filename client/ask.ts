@@ -10,12 +10,18 @@ export async function askYesNo(question: string, signal: AbortSignal, byDefault:
   lines.on('SIGINT', () => process.emit('SIGINT'));
   try {
     for (;;) {
-      const answer = (await lines.question(`${question} ${choices} `, { signal })).trim().toLowerCase();
-      if (answer === 'y' || answer === 'yes') return true;
-      if (answer === 'n' || answer === 'no') return false;
-      if (answer === '' && byDefault !== null) return byDefault;
+      const answer = yesOrNo(await lines.question(`${question} ${choices} `, { signal }), byDefault);
+      if (answer !== null) return answer;
     }
   } finally {
     lines.close();
   }
+}
+
+/** What a typed line answers; null when it is neither yes nor no. */
+export function yesOrNo(line: string, byDefault: boolean | null): boolean | null {
+  const answer = line.trim().toLowerCase();
+  if (answer === 'y' || answer === 'yes') return true;
+  if (answer === 'n' || answer === 'no') return false;
+  return answer === '' ? byDefault : null;
 }

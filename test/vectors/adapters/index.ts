@@ -1,5 +1,6 @@
 import type { FamilyAdapter } from '../judge.ts';
 import { billing } from './billing.ts';
+import { cli } from './cli.ts';
 import { config } from './config.ts';
 import { cost } from './cost.ts';
 import { datums } from './datums.ts';
@@ -11,4 +12,4 @@ import { trials } from './trials.ts';
 import { tripwire } from './tripwire.ts';
 
 /** The families this code can be measured against. */
-export const adapters: readonly FamilyAdapter[] = [billing, config, cost, datums, e2b, gate, stores, taskSampler, trials, tripwire];
+export const adapters: readonly FamilyAdapter[] = [billing, cli, config, cost, datums, e2b, gate, stores, taskSampler, trials, tripwire];
