@@ -1,7 +1,8 @@
 import type { BlobRef, TrialId } from '../core/ids.ts';
 import { addMeters, type MeterTokens } from '../core/measures/meters.ts';
 import type { RunPlan } from '../core/run/pinned-run.ts';
-import type { ModelRef, PinnedTask, TrialRetry, TrialSummary } from '../core/run/trial.ts';
+import type { ModelRef, PinnedTask, TrialSummary } from '../core/run/trial.ts';
+import { mayRetry } from '../core/run/trial-retry.ts';
 import { rollouts } from './proxies.ts';
 
 export type TrialOrder = {
@@ -16,8 +17,6 @@ export type TrialOrder = {
   readonly summary: string;
 };
 
-const WORTH_RETRIES: Readonly<Record<TrialRetry, number>> = { never: 0, once: 1, again: Number.POSITIVE_INFINITY };
-
 /**
  * Runs one slot. A trial whose infrastructure failed says nothing about the model: it is tried again under a new id, so that
  * nothing of the failed attempt is mistaken for the new one's, at most `infraRetries` times and only while it is worth it. What all of them used is paid for.
@@ -31,6 +30,6 @@ export async function runSlot(order: TrialOrder): Promise<TrialSummary> {
       { run, trialId, task, who, model, maxTurns },
     ]);
     paid = addMeters(paid, summary.meters);
-    if (summary.executed || retry >= Math.min(order.plan.infraRetries, WORTH_RETRIES[summary.retry])) return { ...summary, meters: paid };
+    if (!mayRetry(summary, retry, order.plan.infraRetries)) return { ...summary, meters: paid };
   }
 }
