@@ -59,6 +59,24 @@ describe('a journal', () => {
     journal.close();
   });
 
+  it('refuses a file that is damaged before its end, and leaves it as it is', () => {
+    const first = open().journal;
+    first.append({ n: 1 });
+    const damagedAt = first.sizeBytes;
+    first.append({ n: 2 }, new Uint8Array(100));
+    const afterIt = first.sizeBytes;
+    first.append({ n: 3 });
+    first.close();
+    const whole = readFileSync(first.path);
+    for (let at = damagedAt; at < afterIt; at += 1) {
+      const damaged = Buffer.from(whole);
+      damaged.writeUInt8(255 - damaged.readUInt8(at), at);
+      writeFileSync(first.path, damaged);
+      expect(open).toThrow(new RegExp(`j\\.log: damaged at byte ${damagedAt}`));
+      expect(readFileSync(first.path)).toEqual(damaged);
+    }
+  });
+
   it('can be rewritten to what is still needed', () => {
     const { journal } = open();
     journal.append({ n: 1 }, new Uint8Array(1000));

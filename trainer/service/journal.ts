@@ -25,7 +25,7 @@ const FRAME_BYTES = 12;
 /**
  * An append-only file of records. Frame: u32 header length, u32 payload length, u32 CRC-32 of both, header (JSON), payload; little-endian.
  * A process may be killed in the middle of an append: the torn tail is recognised by its length or checksum and cut off at the next opening,
- * so a record is there whole or not at all.
+ * so a record is there whole or not at all. Damage before the tail is another thing: the file is left as it is and refused.
  */
 export class Journal {
   readonly path: string;
@@ -48,7 +48,16 @@ export class Journal {
     }
     const bytes = readFileSync(path);
     const end = scan(path, bytes, visit);
-    if (end < bytes.length) ftruncateSync(fd, end);
+    if (end < bytes.length) {
+      if (wholeRecordAfter(bytes, end)) {
+        closeSync(fd);
+        throw new StateError(
+          `${path}: damaged at byte ${end}, with whole records after it, so this is no append that was cut short. Nothing was changed: ` +
+            'restore the file from a copy, or choose another state folder',
+        );
+      }
+      ftruncateSync(fd, end);
+    }
     return new Journal(path, fd, end);
   }
 
@@ -129,16 +138,29 @@ function encodeFrame(header: unknown, payload: Uint8Array): Buffer {
 /** Returns where the last whole record ends. */
 function scan(path: string, bytes: Buffer, visit: (record: JournalRecord) => void): number {
   let at = 0;
-  while (at + FRAME_BYTES <= bytes.length) {
-    const headerLength = bytes.readUInt32LE(at);
-    const length = bytes.readUInt32LE(at + 4);
-    const payloadAt = at + FRAME_BYTES + headerLength;
-    const end = payloadAt + length;
-    if (end > bytes.length || crc32(bytes.subarray(at + FRAME_BYTES, end)) !== bytes.readUInt32LE(at + 8)) break;
-    visit({ header: parseHeader(path, bytes.toString('utf8', at + FRAME_BYTES, payloadAt)), payload: { offset: payloadAt, length } });
+  for (let frame = frameAt(bytes, at); frame !== null; frame = frameAt(bytes, at)) {
+    const { payloadAt, end } = frame;
+    const header = parseHeader(path, bytes.toString('utf8', at + FRAME_BYTES, payloadAt));
+    visit({ header, payload: { offset: payloadAt, length: end - payloadAt } });
     at = end;
   }
   return at;
+}
+
+/** The whole record that begins at `at`; null when there is none, or one that is cut short or damaged. */
+function frameAt(bytes: Buffer, at: number): { readonly payloadAt: number; readonly end: number } | null {
+  if (at + FRAME_BYTES > bytes.length) return null;
+  const payloadAt = at + FRAME_BYTES + bytes.readUInt32LE(at);
+  const end = payloadAt + bytes.readUInt32LE(at + 4);
+  if (end > bytes.length || crc32(bytes.subarray(at + FRAME_BYTES, end)) !== bytes.readUInt32LE(at + 8)) return null;
+  return { payloadAt, end };
+}
+
+/** Looks for a record at every byte after `damagedAt`; each header begins with a brace, so few places need their checksum computed. */
+function wholeRecordAfter(bytes: Buffer, damagedAt: number): boolean {
+  for (let brace = bytes.indexOf('{', damagedAt + FRAME_BYTES + 1); brace >= 0; brace = bytes.indexOf('{', brace + 1))
+    if (frameAt(bytes, brace - FRAME_BYTES) !== null) return true;
+  return false;
 }
 
 function parseHeader(path: string, text: string): unknown {
