@@ -19,6 +19,7 @@ import { claimRun } from './claim-run.ts';
 import { sha256 } from './digest.ts';
 import { readConfig, readTaskIds } from './input-files.ts';
 import { asInputProblem, InputProblem } from './input-problem.ts';
+import { refuseChanged } from './pinned-tasks.ts';
 import { below, type RunFolder, reallyBelow } from './run-folder.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
 import { refuseOverlap, resolveTasks } from './splits.ts';
@@ -77,7 +78,14 @@ export function createInputActivities({ records, projectRoot, settings, folderOf
         step: step - 1,
         seed: seedFromName(runId),
       });
-      return ids.map((id) => byId.get(id) as PinnedTask);
+      const drawn = ids.map((id) => byId.get(id) as PinnedTask);
+      await refuseChanged(projectRoot, drawn);
+      return drawn;
+    },
+
+    /** Fails with `TaskChanged` when a held-out task or its grader is no longer what the run pinned. */
+    async checkHoldout({ run }: { run: BlobRef }): Promise<void> {
+      await refuseChanged(projectRoot, (await records.load(run)).holdout);
     },
   };
 }

@@ -26,8 +26,7 @@ async function start(workflowId: string, ...input: readonly string[]) {
   const ended = product.link.client.workflow.getHandle(workflowId).result();
   const failure = await ended.then(
     () => null,
-    (error: { cause?: { type?: string; message: string; cause?: { type?: string; message: string } } }) =>
-      error.cause?.cause ?? error.cause,
+    (error: { cause?: { type?: string; message: string } }) => error.cause,
   );
   const status = (await product.link.client.workflow.getHandle(workflowId).describe()).status.name;
   return { status, type: failure?.type, message: failure?.message ?? '', ms: Date.now() - startedAtMs };

@@ -35,6 +35,8 @@ export async function evaluate(input: EvaluateInput, carried?: Carried): Promise
       ),
     ),
   );
+  // Before, so that nothing is paid for in vain, and after, so that what changed meanwhile is not counted.
+  if (!carried) await briefActivities().checkHoldout({ run });
   const pool = new TrialPool<Slotted>(label, [...taskOf.keys()], carried?.done ?? []);
   await pool.fill(plan.trialConcurrency, async (slot) => {
     const task = taskOf.get(slot) as PinnedTask;
@@ -42,6 +44,7 @@ export async function evaluate(input: EvaluateInput, carried?: Carried): Promise
     return { slot, trial: await runSlot({ run, plan, slot, task, who, model, maxTurns: plan.maxTurns, summary: `${label} · ${task.id}` }) };
   });
   if (!pool.complete) return continueAsNew<typeof evaluate>(input, { done: pool.done, startedAtMs });
+  await briefActivities().checkHoldout({ run });
   const trials = pool.done.toSorted((a, b) => (a.slot < b.slot ? -1 : 1)).map(({ trial }) => trial);
   return briefActivities().closeEvaluation({ run, label, model, trials, startedAtMs });
 }

@@ -108,6 +108,7 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
   return {
     resolveRun: async () => pinned(),
     estimateRun: async () => ({ lines: [], pricedUsd: 1, unpricedMeters: [], fullyPriced: true, trainEpisodes: 8, evalEpisodes: 6 }),
+    checkHoldout: async () => undefined,
     drawStepTasks: async () => pinned().train.slice(0, 2),
     tallySpend: async ({ meters }) => ({ usd: Object.values(meters).reduce((sum, tokens) => sum + tokens, 0) / 100, blindTo: [] }),
     checkModels: async () => [{ name: 'renderers', ok: true, detail: 'fine', numbers: {} }],

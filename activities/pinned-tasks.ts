@@ -1,0 +1,25 @@
+import { resolve } from 'node:path';
+import { ApplicationFailure } from '@temporalio/common';
+import pLimit from 'p-limit';
+import type { PinnedTask } from '../core/run/trial.ts';
+import { taskDigest } from '../services/harbor/index.ts';
+
+/** Task folders read at once. */
+const READERS = 16;
+
+/**
+ * Task folders are read in place while trials run, so a run makes sure that they still are what it pinned: trials of a changed
+ * task, or of a changed grader, must not be counted with the others. Fails for good with `TaskChanged`, naming the tasks.
+ */
+export async function refuseChanged(projectRoot: string, tasks: readonly PinnedTask[]): Promise<void> {
+  const changed = await pLimit(READERS).map(tasks, async ({ id, path, digest }) => {
+    const found = await taskDigest(resolve(projectRoot, path)).catch((error: Error) => error.message);
+    return found === digest ? [] : [id];
+  });
+  const ids = changed.flat();
+  if (ids.length === 0) return;
+  throw ApplicationFailure.nonRetryable(
+    `${ids.length} task(s) changed on disk since the run was started: ${ids.slice(0, 5).join(', ')}${ids.length > 5 ? ', …' : ''}. Put them back and start the run again`,
+    'TaskChanged',
+  );
+}
