@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { WorkflowHandle } from '@temporalio/client';
+import { WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { seededRandom, seedFromName } from '../core/random/seeded.ts';
+import { stepName } from '../core/run/step-name.ts';
 import type { RunResult, RunStatus, TrialProgress } from '../workflows/messages.ts';
 import { type Product, SHORT, startProduct, startQuickstart, told } from './support/product.ts';
+import { trialsOf } from './support/trial-attempts.ts';
 
 /** Trials that must be in flight when something is killed, and how long after that the kill comes at most. */
 const IN_FLIGHT = 4;
@@ -40,7 +42,17 @@ it('SIGKILL of the worker, the trainer and the Temporal server, each in mid-batc
 
 /** Waits for a step, none of `seen`, with enough trials in flight. */
 async function trialsInFlight(handle: WorkflowHandle, seen: ReadonlySet<number>): Promise<number> {
+  let failure: Error | null = null;
+  handle.result().then(
+    () => {
+      failure = new Error('the run ended before all kills');
+    },
+    (error) => {
+      if (error instanceof WorkflowFailedError) failure = error;
+    },
+  );
   for (;;) {
+    if (failure) throw failure;
     const step = await stepInFlight(handle).catch(() => null); // the server may be down just now
     if (step !== null && !seen.has(step)) return step;
     await sleep(100);
@@ -48,8 +60,7 @@ async function trialsInFlight(handle: WorkflowHandle, seen: ReadonlySet<number>)
 }
 
 async function stepInFlight(handle: WorkflowHandle): Promise<number | null> {
-  const { child, step, outcome } = await handle.query<RunStatus>('status');
-  if (outcome !== null) throw new Error(`the run ended (${outcome}) before all kills`);
+  const { child, step } = await handle.query<RunStatus>('status');
   if (!child?.label.startsWith('step')) return null;
   const progress = await product.link.client.workflow.getHandle(child.workflowId).query<TrialProgress>('progress');
   return progress.running >= IN_FLIGHT && progress.done > 0 ? step + 1 : null;
@@ -65,25 +76,11 @@ async function killed(name: string): Promise<void> {
 
 /** Over all children of a run: trials that completed, and attempts beyond each one's first. */
 async function trialAttempts(runId: string): Promise<{ completed: number; again: number }> {
-  let completed = 0;
-  let again = 0;
-  const children = [
-    ...Array.from({ length: 8 }, (_, i) => `step-${String(i + 1).padStart(4, '0')}`),
-    'eval-teacher',
-    'eval-student-before',
-    'eval-student-after',
-  ];
-  for (const child of children) {
-    const { events } = await product.link.client.workflow.getHandle(`${runId}.${child}`).fetchHistory();
-    const trials = new Set<string>();
-    for (const event of events ?? []) {
-      const scheduled = event.activityTaskScheduledEventAttributes;
-      if (scheduled?.activityType?.name === 'runTrial') trials.add(String(event.eventId));
-      const started = event.activityTaskStartedEventAttributes;
-      if (started && trials.has(String(started.scheduledEventId))) again += (started.attempt ?? 1) - 1;
-      const done = event.activityTaskCompletedEventAttributes;
-      if (done && trials.has(String(done.scheduledEventId))) completed++;
-    }
-  }
-  return { completed, again };
+  const steps = Array.from({ length: 8 }, (_, i) => stepName(i + 1));
+  const children = [...steps, 'eval-teacher', 'eval-student-before', 'eval-student-after'];
+  const trials = (await Promise.all(children.map((child) => trialsOf(product.link.client, `${runId}.${child}`)))).flat();
+  return {
+    completed: trials.filter(({ completedAtMs }) => completedAtMs !== null).length,
+    again: trials.reduce((sum, { attempts }) => sum + attempts - 1, 0),
+  };
 }

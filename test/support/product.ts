@@ -83,11 +83,11 @@ const QUICKSTART_TOML = join(PROJECT_ROOT, 'examples/quickstart/run.toml');
 
 /**
  * Starts the quickstart's run with some of its settings changed. All seeds of a run follow from its id, so the same `runId` on a new
- * product repeats the same run; its folder is emptied first.
+ * product repeats the same run; its folders, which hold the claim of the id, are removed first.
  */
 export async function startQuickstart({ link, settings }: Product, overrides: Readonly<Record<string, string>>, runId: string) {
   const runDir = `.stillroom/test-runs/${runId}`;
-  rmSync(join(PROJECT_ROOT, runDir), { recursive: true, force: true });
+  for (const used of [join(PROJECT_ROOT, runDir), join(settings.runRoot, runId)]) rmSync(used, { recursive: true, force: true });
   const { trainIds, holdoutIds } = generateQuickstart(join(PROJECT_ROOT, '.stillroom/quickstart'));
   const changes = Object.entries(overrides).map(([key, value]): Override => ({ key, value }));
   return link.client.workflow.start('distill', {
