@@ -1,16 +1,14 @@
 import { join, relative } from 'node:path';
 import { ApplicationFailure } from '@temporalio/common';
-import type { RunConfig } from '../core/config/index.ts';
 import { estimateCost } from '../core/estimate/cost.ts';
 import type { BlobRef } from '../core/ids.ts';
 import { seedFromName } from '../core/random/seeded.ts';
 import { AgentRefused, findAgent, type HarnessDocument } from '../core/run/agents.ts';
-import type { PinnedAgent, PinnedRun, RunPlan } from '../core/run/pinned-run.ts';
+import type { PinnedAgent, PinnedRun } from '../core/run/pinned-run.ts';
 import type { Estimate } from '../core/run/results.ts';
 import type { StartInput } from '../core/run/start-input.ts';
 import type { PinnedTask } from '../core/run/trial.ts';
 import { drawTasks } from '../core/training/task-sampler.ts';
-import { type JobTemplate, sandboxMode } from '../services/harbor/index.ts';
 import type { AppSettings } from '../services/settings/index.ts';
 import type { HarnessStore } from '../services/stores/harness-store.ts';
 import { StoreDamaged } from '../services/stores/version-index.ts';
@@ -21,6 +19,7 @@ import { readConfig, readTaskIds } from './input-files.ts';
 import { asInputProblem, InputProblem } from './input-problem.ts';
 import { refuseChanged } from './pinned-tasks.ts';
 import { below, type RunFolder, reallyBelow } from './run-folder.ts';
+import { planOf, protocolOf, warningsFor } from './run-plan.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
 import { refuseOverlap, resolveTasks } from './splits.ts';
 
@@ -157,55 +156,4 @@ async function agentNamed(given: string, harnesses: HarnessStore<HarnessDocument
       throw new InputProblem('agent', error.message);
     throw error;
   }
-}
-
-function planOf(config: RunConfig, { rollouts, training }: AppSettings['taskQueues']): RunPlan {
-  const { train, rollout } = config;
-  return {
-    studentModel: config.student.base_model,
-    teacherModel: config.teacher.model,
-    steps: train.steps,
-    tasksPerBatch: train.tasks_per_batch,
-    groupSize: train.group_size,
-    trialConcurrency: train.trial_concurrency,
-    samplerRefreshEvery: train.sampler_refresh_every,
-    saveStateEvery: train.save_state_every,
-    infraRetries: config.harbor.retries,
-    maxTurns: rollout.max_turns,
-    rolloutMaxTurns: train.rollout_max_turns ?? rollout.max_turns,
-    episodeTimeoutMs: rollout.episode_timeout_s * 1000,
-    gateK: config.gate.k,
-    maxUsd: config.budget.max_usd,
-    queues: { rollouts, training },
-  };
-}
-
-/** Two evaluations with the same hash may be compared: same tasks, budgets, sampling, agent and attempts. */
-function protocolOf(config: RunConfig, agent: PinnedAgent, holdout: readonly PinnedTask[]): string {
-  const { max_turns, episode_timeout_s, context_budget_tokens, compaction } = config.rollout;
-  return sha256(
-    JSON.stringify({
-      tasks: holdout.map(({ digest }) => digest).toSorted(),
-      rollout: { max_turns, episode_timeout_s, context_budget_tokens, compaction },
-      sampling: config.sampling,
-      agent: agent.hash,
-      attempts: config.gate.k,
-      reward: config.harbor.reward_key,
-    }),
-  );
-}
-
-function warningsFor({ sampling: { temperature } }: RunConfig, template: JobTemplate): string[] {
-  return [
-    ...(temperature === 1
-      ? []
-      : [
-          `sampling.temperature is ${temperature}: solve rates and log-probabilities cannot be compared with those of runs at temperature 1`,
-        ]),
-    ...(sandboxMode(template) === 'plain'
-      ? [
-          "the job template's sandboxes are plain, without isolation: what the model writes runs as the worker's user, and can reach its files and local services, Stillroom's own included",
-        ]
-      : []),
-  ];
 }

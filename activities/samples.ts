@@ -1,3 +1,4 @@
+import { stepName } from '../core/run/step-name.ts';
 import type { EpisodeScore, TrialSummary } from '../core/run/trial.ts';
 import { decodeEpisode } from '../core/tokens/episode-codec.ts';
 import { SAMPLED_MARKS, transcript } from '../core/tokens/transcript.ts';
@@ -28,5 +29,5 @@ export async function writeSamples(
     }),
   );
   const title = `# Sample episodes of step ${step}\n\nText between ${SAMPLED_MARKS[0]} and ${SAMPLED_MARKS[1]} was sampled by the student.\n`;
-  await folder.write(`samples-step-${String(step).padStart(4, '0')}.md`, [title, ...parts].join('\n'));
+  await folder.write(`samples-${stepName(step)}.md`, [title, ...parts].join('\n'));
 }

@@ -88,12 +88,15 @@ export function evaluationOf(facts: RunFacts, label: EvalLabel): EvalResult {
   return found;
 }
 
+/** Mean cost of the rows that are kept; 0 before the first step. */
+export function meanStepUsd({ rows }: RunFacts): number {
+  return rows.length === 0 ? 0 : rows.reduce((sum, row) => sum + row.usd, 0) / rows.length;
+}
+
 /** USD at the end of the run if the steps that are left cost what the last ones did; null before the first step. */
 export function forecastUsd(facts: RunFacts, steps: number): number | null {
-  const [first, last] = [facts.rows.at(0), facts.rows.at(-1)];
-  if (!first || !last) return null;
-  const perStep = facts.rows.reduce((sum, row) => sum + row.usd, 0) / facts.rows.length;
+  if (facts.rows.length === 0) return null;
   const before = facts.evaluations.find((evaluation) => evaluation.label === 'student-before');
   const evaluationAhead = before && !facts.evaluations.some((evaluation) => evaluation.label === 'student-after') ? before.usd : 0;
-  return facts.spend.usd + perStep * (steps - facts.step) + evaluationAhead;
+  return facts.spend.usd + meanStepUsd(facts) * (steps - facts.step) + evaluationAhead;
 }

@@ -10,6 +10,7 @@ import { addMeters, type MeterTokens } from '../core/measures/meters.ts';
 import type { Outcome, Phase } from '../core/run/phase.ts';
 import type { PinnedRun } from '../core/run/pinned-run.ts';
 import type { EvalLabel, TrainingRef } from '../core/run/results.ts';
+import { stepName } from '../core/run/step-name.ts';
 import type { ModelRef, PinnedTask } from '../core/run/trial.ts';
 import { evaluate } from './evaluate.ts';
 import type { RunResult } from './messages.ts';
@@ -134,7 +135,7 @@ export class Run {
     const { guard } = this.facts;
     return this.child(`step ${number}`, () =>
       startChild(step, {
-        workflowId: `${runId}.step-${String(number).padStart(4, '0')}`,
+        workflowId: `${runId}.${stepName(number)}`,
         args: [{ run, trialPrefix, plan, step: number, sampler: this.sampler, training: this.training, guard }],
         staticSummary: `step ${number}: ${plan.tasksPerBatch} tasks × ${plan.groupSize}`,
         ...CHILD,

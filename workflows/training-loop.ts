@@ -2,12 +2,11 @@ import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@te
 import type { SamplerPath, StatePath } from '../core/ids.ts';
 import type { Outcome } from '../core/run/phase.ts';
 import type { StepResult } from '../core/run/results.ts';
+import { stepName } from '../core/run/step-name.ts';
 import type { distill } from './distill.ts';
 import { training } from './proxies.ts';
 import type { Run } from './run.ts';
-import { addRow } from './run-state.ts';
-
-export const stepName = (step: number) => `step-${String(step).padStart(4, '0')}`;
+import { addRow, meanStepUsd } from './run-state.ts';
 
 /** Runs the steps that are left. Returns an outcome when the guards end the run, null when all steps are done. */
 export async function trainSteps(run: Run): Promise<Outcome | null> {
@@ -16,7 +15,7 @@ export async function trainSteps(run: Run): Promise<Outcome | null> {
   while (run.facts.step < plan.steps) {
     if (workflowInfo().continueAsNewSuggested) await startAnew(run);
     await run.breathe();
-    await run.afford(meanStepUsd(run), `step ${run.facts.step + 1}`);
+    await run.afford(meanStepUsd(run.facts), `step ${run.facts.step + 1}`);
     const result = await run.step(run.facts.step + 1);
     await bookStep(run, result);
     if (result.kill !== null) {
@@ -69,11 +68,6 @@ export async function saveState(run: Run): Promise<StatePath> {
   run.facts.training = { ...run.training, nextSeqId: saved.nextSeqId };
   run.facts.savedState = { name, path: saved.path };
   return saved.path;
-}
-
-function meanStepUsd(run: Run): number {
-  const { rows } = run.facts;
-  return rows.length === 0 ? 0 : rows.reduce((sum, row) => sum + row.usd, 0) / rows.length;
 }
 
 /** Goes on in a new execution with a short history; no child is open here. */

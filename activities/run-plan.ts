@@ -1,0 +1,58 @@
+import type { RunConfig } from '../core/config/index.ts';
+import type { PinnedAgent, RunPlan } from '../core/run/pinned-run.ts';
+import type { PinnedTask } from '../core/run/trial.ts';
+import { type JobTemplate, sandboxMode } from '../services/harbor/index.ts';
+import { sha256 } from './digest.ts';
+
+/** What the workflow itself needs of the config, compiled once. */
+export function planOf(config: RunConfig, { rollouts, training }: RunPlan['queues']): RunPlan {
+  const { train, rollout } = config;
+  return {
+    studentModel: config.student.base_model,
+    teacherModel: config.teacher.model,
+    steps: train.steps,
+    tasksPerBatch: train.tasks_per_batch,
+    groupSize: train.group_size,
+    trialConcurrency: train.trial_concurrency,
+    samplerRefreshEvery: train.sampler_refresh_every,
+    saveStateEvery: train.save_state_every,
+    infraRetries: config.harbor.retries,
+    maxTurns: rollout.max_turns,
+    rolloutMaxTurns: train.rollout_max_turns ?? rollout.max_turns,
+    episodeTimeoutMs: rollout.episode_timeout_s * 1000,
+    gateK: config.gate.k,
+    maxUsd: config.budget.max_usd,
+    queues: { rollouts, training },
+  };
+}
+
+/** Two evaluations with the same hash may be compared: same tasks, budgets, sampling, agent and attempts. */
+export function protocolOf(config: RunConfig, agent: PinnedAgent, holdout: readonly PinnedTask[]): string {
+  const { max_turns, episode_timeout_s, context_budget_tokens, compaction } = config.rollout;
+  return sha256(
+    JSON.stringify({
+      tasks: holdout.map(({ digest }) => digest).toSorted(),
+      rollout: { max_turns, episode_timeout_s, context_budget_tokens, compaction },
+      sampling: config.sampling,
+      agent: agent.hash,
+      attempts: config.gate.k,
+      reward: config.harbor.reward_key,
+    }),
+  );
+}
+
+/** What is allowed but worth knowing before it costs something. */
+export function warningsFor({ sampling: { temperature } }: RunConfig, template: JobTemplate): string[] {
+  return [
+    ...(temperature === 1
+      ? []
+      : [
+          `sampling.temperature is ${temperature}: solve rates and log-probabilities cannot be compared with those of runs at temperature 1`,
+        ]),
+    ...(sandboxMode(template) === 'plain'
+      ? [
+          "the job template's sandboxes are plain, without isolation: what the model writes runs as the worker's user, and can reach its files and local services, Stillroom's own included",
+        ]
+      : []),
+  ];
+}
