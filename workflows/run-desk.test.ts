@@ -17,6 +17,7 @@ vi.mock('@temporalio/workflow', async (original) => ({
 let desk: RunDesk;
 beforeEach(() => {
   desk = new RunDesk({ spentUsd: () => 1, ended: () => false, changed: () => {} });
+  desk.open();
 });
 
 const signal = (name: string, input: object) => receivers.get(`signal ${name}`)?.take(input);

@@ -49,6 +49,10 @@ export class RunDesk {
     this.maxUsd = state?.maxUsd ?? null;
     this.paused = state?.paused ?? false;
     this.stopping = state?.stopping ?? false;
+  }
+
+  /** Begins to take messages. Those that came before the run began are handed over at once, so the room must be complete by now. */
+  open(): void {
     for (const name of MESSAGES)
       setHandler(updateNamed(name), (input) => this.apply(name, input), { validator: (input) => this.check(name, input) });
     for (const [signal, name] of SIGNAL_TWINS) setHandler(signalNamed(signal), (input) => this.receive(name, input));

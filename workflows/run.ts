@@ -42,6 +42,7 @@ export class Run {
       { spentUsd: () => this.facts.spend.usd, ended: () => this.facts.phase === 'ended', changed: () => this.board.refresh() },
       carry?.desk,
     );
+    this.desk.open();
     this.board.refresh();
   }
 

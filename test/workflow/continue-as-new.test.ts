@@ -1,11 +1,8 @@
-import { TestWorkflowEnvironment } from '@temporalio/testing';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { readEnvironment } from '../../services/settings/index.ts';
-import { registerSearchAttributes } from '../../services/temporal/search-attributes.ts';
 import type { RunResult, RunStatus } from '../../workflows/messages.ts';
-import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts';
-import { withWorkers, workflowBundle } from './environment.ts';
+import { localServer, withWorkers, workflowBundle } from './environment.ts';
 import { fakeActivities, pinned, trialOf } from './fake-activities.ts';
 
 /** Few enough that a run of three small steps must go on in new executions, of its own and of its steps. */
@@ -13,13 +10,7 @@ const EVENTS_BEFORE_SUGGESTION = 70;
 
 let env: TestWorkflowEnvironment;
 beforeAll(async () => {
-  env = await TestWorkflowEnvironment.createLocal({
-    server: {
-      executable: { type: 'existing-path', path: readEnvironment().temporal },
-      extraArgs: ['--dynamic-config-value', `limit.historyCount.suggestContinueAsNew=${EVENTS_BEFORE_SUGGESTION}`, '--log-level', 'never'],
-    },
-  });
-  await registerSearchAttributes(env.connection, 'default', Object.values(SEARCH_ATTRIBUTES));
+  env = await localServer('--dynamic-config-value', `limit.historyCount.suggestContinueAsNew=${EVENTS_BEFORE_SUGGESTION}`);
 });
 afterAll(() => env?.teardown());
 

@@ -1,7 +1,8 @@
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { bundleWorkflowCode, DefaultLogger, Runtime, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import { readEnvironment } from '../../services/settings/index.ts';
 import { registerSearchAttributes } from '../../services/temporal/search-attributes.ts';
 import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts';
 import type { AllActivities } from './fake-activities.ts';
@@ -15,9 +16,16 @@ export const workflowBundle = () => (bundle ??= bundleWorkflowCode({ workflowsPa
 
 /** A server whose clock jumps over every wait, from the private Python environment. */
 export async function timeSkippingServer(): Promise<TestWorkflowEnvironment> {
-  const python = process.env.STILLROOM_PYTHON ?? join(root, '.stillroom/python/bin/python');
-  const path = join(dirname(python), 'temporal-test-server');
-  const env = await TestWorkflowEnvironment.createTimeSkipping({ server: { executable: { type: 'existing-path', path } } });
+  const executable = { type: 'existing-path', path: readEnvironment().temporalTestServer } as const;
+  const env = await TestWorkflowEnvironment.createTimeSkipping({ server: { executable } });
+  await registerSearchAttributes(env.connection, 'default', Object.values(SEARCH_ATTRIBUTES));
+  return env;
+}
+
+/** A real server in memory, for everything that needs no jump in time: the time-skipping one leaves some queries without an answer. */
+export async function localServer(...extraArgs: readonly string[]): Promise<TestWorkflowEnvironment> {
+  const executable = { type: 'existing-path', path: readEnvironment().temporal } as const;
+  const env = await TestWorkflowEnvironment.createLocal({ server: { executable, extraArgs: ['--log-level', 'never', ...extraArgs] } });
   await registerSearchAttributes(env.connection, 'default', Object.values(SEARCH_ATTRIBUTES));
   return env;
 }
