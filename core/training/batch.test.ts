@@ -64,7 +64,7 @@ describe('prepareBatch', () => {
   it('clips, then centres', () => {
     const train = { advantage_clip: 1, center_advantages: true };
     const { updates, figures } = prepareBatch(batch([[3, 0]]), options(train));
-    expect((updates[0]?.[0] as { advantages: Float32Array }).advantages).toEqual(Float32Array.of(0.5, -0.5));
+    expect(updates[0]?.[0]).toMatchObject({ advantages: Float32Array.of(0.5, -0.5) });
     expect(figures).toMatchObject({ clippedTokens: 1, advantageMean: 0, advantageStd: 0.5 });
   });
 
