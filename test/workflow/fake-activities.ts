@@ -39,7 +39,7 @@ export function plan(over: Partial<RunPlan> = {}): RunPlan {
   return {
     studentModel: 'student',
     teacherModel: 'teacher',
-  teacher: { kind: 'base', model: 'teacher', version: 'teacher' },
+    teacher: { kind: 'base', model: 'teacher', version: 'teacher' },
     steps: 2,
     tasksPerBatch: 2,
     groupSize: 2,
