@@ -16,7 +16,7 @@ const ESTIMATE: Estimate = {
 };
 const ASKS = runStatus({
   phase: 'confirm',
-  waitingFor: { id: 'cost-1', kind: 'cost', question: 'Start this run? about $2.00.', commands: [] },
+  waitingFor: { id: 'cost-1', kind: 'cost', question: 'Start this run? about $2.00.', answers: [], since: '2025-01-31T00:00:00Z' },
 });
 
 /** A run that is seen waiting three times before it ends; its first answers about the estimate fail. */
