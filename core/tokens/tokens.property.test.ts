@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { anyBatch, anyEpisode, tightLimits, wideLimits } from '../../test/support/any-episode.ts';
 import { at } from '../lists.ts';
 import { buildDatums } from './datums.ts';
 import type { Datum, Episode, Span } from './span.ts';
-import { anyBatch, anyEpisode, tightLimits, wideLimits } from './testing/any-episode.ts';
 
 const RUNS = { numRuns: 400 };
 const lossPositions = (datum: Datum) => [...datum.mask.keys()].filter((p) => datum.mask[p] === 1);
