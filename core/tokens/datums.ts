@@ -34,8 +34,8 @@ export type DatumStats = {
 export type Run = { readonly from: number; readonly to: number; readonly length: number };
 
 /**
- * Merges the calls of each episode into training sequences. A prompt that starts with everything seen so far extends the sequence; any
- * other prompt opens a fragment. Sequences without a loss token are left out and take no fragment number.
+ * Merges the calls of each episode, in the order of their indices, into training sequences. A prompt that starts with everything seen so
+ * far extends the sequence; any other prompt opens a fragment. Sequences without a loss token are left out and take no fragment number.
  * Time is linear in the tokens of the spans, and in those of the datums alone where prompts share memory, as `decodeEpisode` makes them;
  * the result holds one typed array per column.
  * @throws TokenError `span_length_mismatch` when a span has more or fewer log-probabilities than sampled tokens.
@@ -46,7 +46,8 @@ export function buildDatums(episodes: readonly Episode[], limits: DatumLimits): 
   let overflowDrops = 0;
   let overlongDrops = 0;
   let sampledTokens = 0;
-  for (const episode of episodes) {
+  for (const given of episodes) {
+    const episode = { ...given, spans: inCallOrder(given.spans) };
     episode.spans.forEach((span) => {
       const problem = spanProblem(span);
       if (problem) throw new TokenError('span_length_mismatch', `trial ${episode.trial}, call ${span.callIndex}`, problem);
@@ -73,6 +74,11 @@ export function buildDatums(episodes: readonly Episode[], limits: DatumLimits): 
     datums,
     stats: { datums: datums.length, fragments, fragmentationRate, overflowDrops, overlongDrops, lossTokens, contextTokens, maskedTokens },
   };
+}
+
+/** Calls as they were made; those of one index in the order given. */
+export function inCallOrder<S extends Pick<Span, 'callIndex'>>(spans: readonly S[]): S[] {
+  return spans.toSorted((a, b) => a.callIndex - b.callIndex);
 }
 
 /** What makes a span unacceptable, or null. A call that sampled nothing is fine. */
@@ -145,7 +151,7 @@ function mergeRun(episode: Episode, run: Run, fragment: number): Datum {
 
 function maskUnusable(mask: Uint8Array, logprobs: Float64Array, from: number, to: number): void {
   for (let p = from; p < to; p++) {
-    if (Number.isFinite(logprobs[p])) continue;
+    if (Math.abs(logprobs[p] as number) < Number.POSITIVE_INFINITY) continue;
     mask[p] = 0;
     logprobs[p] = 0;
   }
