@@ -87,6 +87,12 @@ describe('harbor', () => {
     expect(run.rows.map(({ solve_rate }) => solve_rate)).toEqual([1, 1]);
   });
 
+  it('reward_key that no grader reports', async () => {
+    const keys = { 'harbor.job_template': own.jobTemplate, 'harbor.reward_key': 'grade' };
+    const failure = await setting.failure({ runId: 'keys-reward', keys, taskIds: own.ids.slice(0, 5), holdoutTaskIds: own.ids.slice(5) });
+    expect(failure).toMatchObject({ type: 'PreflightFailed', message: expect.stringMatching(/no reward "grade" \(only reward, score\)/) });
+  });
+
   it('retries', () => {
     const ids = trialsAt(3).map(({ summary }) => summary.trialId.replace(/^.*-s\d+-\d+-/, ''));
     expect(ids).toEqual(['0', '0-r1', '0-r2', '0', '0-r1', '0-r2']);

@@ -75,10 +75,7 @@ export class KeysSetting implements AsyncDisposable {
 
   /** Runs to the end, answering what a run asks on the way: a teacher that is not better is fine here. */
   async run({ runId, keys, faults = {}, onBudget, ...tasks }: KeysRun): Promise<Observed> {
-    const traffic = new Traffic(this.#weightsOf);
-    this.#proxy.heal();
-    this.#proxy.faults = faults;
-    this.#proxy.onExchange = (exchange) => traffic.hear(exchange);
+    const traffic = this.#listen(faults);
     const handle = await startRun(this.product, { config: configWith(keys), ...tasks }, runId);
     const result = await answered(handle, onBudget);
     const status = await handle.query<RunStatus>('status');
@@ -92,6 +89,24 @@ export class KeysSetting implements AsyncDisposable {
     const steps = await Promise.all(rows.map(({ step }) => played(stepName(step))));
     const evaluations = await Promise.all(result.evaluations.map(({ label }) => played(`eval-${label}`)));
     return { result, status, rows, files: readdirSync(folder), read, traffic, steps, evaluations };
+  }
+
+  /** Runs what must fail, and returns how. */
+  async failure({ runId, keys, ...tasks }: Omit<KeysRun, 'faults' | 'onBudget'>): Promise<{ type?: string; message: string }> {
+    this.#listen({});
+    const handle = await startRun(this.product, { config: configWith(keys), ...tasks }, runId);
+    return handle.result().then(
+      () => ({ message: 'the run did not fail' }),
+      (error: { cause?: { type?: string; message: string } }) => error.cause ?? { message: String(error) },
+    );
+  }
+
+  #listen(faults: Faults): Traffic {
+    const traffic = new Traffic(this.#weightsOf);
+    this.#proxy.heal();
+    this.#proxy.faults = faults;
+    this.#proxy.onExchange = (exchange) => traffic.hear(exchange);
+    return traffic;
   }
 }
 

@@ -62,6 +62,17 @@ describe('rollout', () => {
   });
 });
 
+describe('rollout.renderers', () => {
+  it.each([
+    ['none', {}, /no renderer for stillroom\/tiny-student/],
+    ['one that is not built', { 'stillroom/tiny-student': 'stillroom_tiny', 'stillroom/tiny-teacher': 'qwen3' }, /no renderer "qwen3"/],
+  ])('%s', async (name, renderers, message) => {
+    const keys = { 'rollout.renderers': renderers };
+    const failure = await setting.failure({ runId: `keys-renderers-${name.length}`, keys, ...TASKS });
+    expect(failure).toMatchObject({ type: 'PreflightFailed', message: expect.stringMatching(message) });
+  });
+});
+
 describe('train', () => {
   it('loss = topk_ce', () => {
     expect(new Set(run.traffic.losses.map(({ lossFn }) => lossFn))).toEqual(new Set(['cross_entropy']));

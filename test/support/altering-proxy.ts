@@ -6,7 +6,7 @@ import { decodeSampleResponse, encodeSampleResponse, type SampleResponse } from 
 
 /** How the service behaves when it is broken on purpose; what is absent passes through untouched. */
 export type Faults = {
-  /** Changes the answer to one sampling or scoring call of a base model. Calls are counted from 0, over all models. */
+  /** Changes the answer to one sampling or scoring call of a base model, or of weights by their path. Calls are counted from 0, over all models. */
   readonly sample?: (answer: SampleResponse, call: { readonly model: string; readonly index: number }) => SampleResponse;
   /** Changes the list of models the service says it has. */
   readonly models?: (models: readonly Record<string, unknown>[]) => readonly Record<string, unknown>[];
@@ -100,7 +100,7 @@ export class AlteringProxy implements AsyncDisposable {
       return encodeSampleResponse(this.faults.sample(decodeSampleResponse(answer), call));
     }
     if (path === 'create_sampling_session')
-      this.#modelOfSession.set(String(parsed(answer).sampling_session_id), String(parsed(body).base_model));
+      this.#modelOfSession.set(String(parsed(answer).sampling_session_id), String(parsed(body).base_model ?? parsed(body).model_path));
     if (path === 'asample') {
       const model = this.#modelOfSession.get(String(parsed(body).sampling_session_id)) ?? '';
       this.#callOfRequest.set(String(parsed(answer).request_id), { model, index: this.#callOfRequest.size });
