@@ -58,7 +58,7 @@ const SCRIPT: readonly (readonly [entropyNats: number, tokens: number, warning: 
 ];
 
 /** A service whose trained weights say what the script has for their step; base models are as they are. */
-const SCRIPTED: KeysRun['faults'] = {
+const SCRIPTED: Faults = {
   sample: (answer, { model }) => {
     const trained = /sampler_weights\/step-(\d+)$/.exec(model);
     const line = trained === null ? undefined : SCRIPT[Number(trained[1])];

@@ -20,13 +20,32 @@ const KEYS = {
 const TASKS = { taskIds: quickTasks('train', /^copy-/, 3), holdoutTaskIds: quickTasks('holdout', /^delete-\w{3}-\w{6}$/, 3) };
 
 /** A service that says it takes 5,000 tokens, and quietly samples as many as it can. */
-const ROOMY: KeysRun['faults'] = {
+const ROOMY: Faults = {
   models: (models) => models.map((model) => ({ ...model, max_context_length: 5_000 })),
   ask: (body) => {
     const params = body.sampling_params as { max_tokens: number };
     return { ...body, sampling_params: { ...params, max_tokens: Math.min(params.max_tokens, 28) } };
   },
 };
+
+/** A roomy service whose student, before it was trained, says 800 letters and then fills the budget to its last token. */
+function talkative(): Faults {
+  let promptTokens = 0;
+  return {
+    ...ROOMY,
+    ask: (body) => {
+      const [{ tokens }] = (body.prompt as { chunks: [{ tokens: number[] }] }).chunks;
+      promptTokens = tokens.length;
+      return { ...ROOMY.ask?.(body), prompt: { chunks: [{ type: 'encoded_text', tokens: tokens.slice(0, 150) }] } };
+    },
+    sample: (answer, { model }) => {
+      if (!model.endsWith('sampler_weights/step-0000') || answer.promptLogprobs !== null) return answer;
+      const length = promptTokens < 800 ? 800 : 1024 - promptTokens;
+      const tokens = Int32Array.from(Buffer.from(`${'x'.repeat(length - 1)}\n`));
+      return { ...answer, sequences: [{ tokens, logprobs: new Float32Array(length).fill(-1), stopReason: 'stop', topk: null }] };
+    },
+  };
+}
 
 let setting: KeysSetting;
 let run: Observed;
@@ -54,11 +73,19 @@ describe('teacher', () => {
   });
 });
 
-describe('rollout', () => {
-  it('context_budget_tokens: a call is offered what is left of it', () => {
+describe('rollout.context_budget_tokens', () => {
+  it('is what a call and its answer have together', () => {
     const room = run.traffic.samples.filter(({ maxTokens }) => maxTokens > 28).map(({ prompt, maxTokens }) => prompt.length + maxTokens);
     expect(room.length).toBeGreaterThan(8);
     expect(new Set(room)).toEqual(new Set([1024]));
+  });
+
+  it('ends an episode that fills it, which is not trained on', async () => {
+    const tasks = { 'train.steps': 1, 'train.tasks_per_batch': 1, 'train.group_size': 1, 'rollout.max_turns': 5 };
+    const full = await setting.run({ runId: 'keys-context', keys: { ...KEYS, ...tasks }, faults: talkative(), ...TASKS });
+    const [trial] = full.steps[0]?.trials ?? [];
+    expect(trial?.summary).toMatchObject({ calls: 2, overflow: true, stopReason: 'context_overflow', executed: true });
+    expect(full.rows[0]).toMatchObject({ trials: 1, overflow_trials: 1, overflow_drops: 1, built_datums: 0, datums: 0 });
   });
 });
 
