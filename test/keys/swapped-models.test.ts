@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type KeysRun, KeysSetting, type Observed, quickTasks } from './setting.ts';
+import type { Faults } from '../support/altering-proxy.ts';
+import { KeysSetting, type Observed, quickTasks } from './setting.ts';
 
 /** One run with the quickstart's models in each other's place, on the teacher's best tokens, with more room than the models have. */
 const KEYS = {

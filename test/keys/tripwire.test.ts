@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SampleResponse } from '../../services/tinker/wire/index.ts';
-import { type KeysRun, KeysSetting, type Observed, quickTasks } from './setting.ts';
+import type { Faults } from '../support/altering-proxy.ts';
+import { KeysSetting, type Observed, quickTasks } from './setting.ts';
 
 const TASKS = { taskIds: quickTasks('train', /^(copy|move)-/, 8), holdoutTaskIds: quickTasks('holdout', /^delete-\w{3}-\w{6}$/, 2) };
 
