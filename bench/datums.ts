@@ -6,7 +6,7 @@
 import { spawnSync } from 'node:child_process';
 import Table from 'cli-table3';
 import { TOKENS_PER_TURN, TURNS } from './support/conversations.ts';
-import { BESIDES, runBatch, type Stage, TO_WIRE } from './support/token-stages.ts';
+import { BESIDES, collectGarbage, runBatch, type Stage, TO_WIRE } from './support/token-stages.ts';
 
 const BATCHES = [16, 32, 64];
 const GOAL_TOKENS_PER_SECOND = 16e6;
@@ -44,7 +44,7 @@ function inOwnProcess(episodes: number): Measured {
 
 function measure(episodes: number): Measured {
   const batches = Array.from({ length: WARM_UP + MEASURED }, () => {
-    globalThis.gc?.(); // what the batch before left behind is not this one's memory
+    collectGarbage(); // what the batch before left behind is not this one's memory
     return runBatch(episodes);
   }).slice(WARM_UP);
   const medianOf = (secondsOf: (seconds: Record<Stage, number>) => number) => median(batches.map(({ seconds }) => secondsOf(seconds)));

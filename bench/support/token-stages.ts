@@ -45,6 +45,7 @@ export function runBatch(episodes: number): { seconds: StageSeconds; datumTokens
     timed('buildDatums, prompts not shared', () => buildDatums([recorded], limits));
     return timed('encodeEpisode', () => encodeEpisode(recorded));
   });
+  collectGarbage(); // the recorded conversations are made by the bench, not by what follows
   const read: Episode[] = timed('decodeEpisode', () => stored.map(decodeEpisode));
   const { datums } = timed('buildDatums', () => buildDatums(read, limits));
   const answers = datums.map(({ tokens }, i) => teacherAnswer(tokens.length, i));
@@ -58,6 +59,11 @@ export function runBatch(episodes: number): { seconds: StageSeconds; datumTokens
   timed('decodeScoredEpisode', () => scored.map(decodeScoredEpisode));
   timed('encodeForwardBackwardRequest', () => encodeRequests(wire));
   return { seconds, datumTokens: datums.reduce((sum, { tokens }) => sum + tokens.length, 0) };
+}
+
+/** A no-op without `--expose-gc`. */
+export function collectGarbage(): void {
+  globalThis.gc?.();
 }
 
 /** As the client sends them: cut by the protocol's limits, one request a chunk; returns the bytes of all. */

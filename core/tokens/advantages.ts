@@ -1,4 +1,5 @@
 import { at } from '../lists.ts';
+import { areUsable, isUsable } from './logprob.ts';
 import type { Datum } from './span.ts';
 import { lengthOf, lossStretches } from './stretches.ts';
 import { TokenError } from './token-error.ts';
@@ -46,13 +47,15 @@ export function computeAdvantages(datums: readonly Datum[], rows: readonly Float
   const kept: Datum[] = [];
   const advantages: Float64Array[] = [];
   const keptStretches: Stretches[] = [];
-  const kl = { sum: 0, count: 0 };
+  let kl = 0;
+  let scoredTokens = 0;
   let clippedTokens = 0;
   datums.forEach((datum, i) => {
     const row = at(rows, i);
     // A row of the wrong length cannot be paired with tokens. Every other one counts in the KL: the scores of a dropped datum are real.
     if (row.length !== datum.tokens.length) return;
-    addKl(kl, datum, row);
+    kl = addKl(kl, datum, row);
+    scoredTokens += countScores(row);
     const stretches = lossStretches(datum.mask);
     if (!scoresEveryLossToken(row, stretches)) return;
     const gaps = new Float64Array(row.length);
@@ -61,44 +64,50 @@ export function computeAdvantages(datums: readonly Datum[], rows: readonly Float
     advantages.push(gaps);
     keptStretches.push(stretches);
   });
-  if (options.centerAdvantages) center(advantages, keptStretches);
-  const { sum, lossTokens, nonZeroTokens } = sumsOf(advantages, keptStretches);
-  const advantageMean = lossTokens === 0 ? null : sum / lossTokens;
+  const lossTokens = keptStretches.reduce((tokens, stretches) => tokens + lengthOf(stretches), 0);
+  if (options.centerAdvantages) center(advantages, keptStretches, lossTokens);
+  const advantageMean = lossTokens === 0 ? null : foldLoss(advantages, keptStretches, addGaps) / lossTokens;
   const stats: AdvantageStats = {
     datums: kept.length,
     mismatchDrops: datums.length - kept.length,
     clippedTokens,
     lossTokens,
     contextTokens: kept.reduce((tokens, { mask }) => tokens + mask.length, 0) - lossTokens,
-    nonZeroTokens,
+    nonZeroTokens: foldLoss(advantages, keptStretches, addNonZero),
     advantageMean,
-    advantageStd: advantageMean === null ? null : Math.sqrt(squaresAround(advantageMean, advantages, keptStretches) / lossTokens),
+    advantageStd: advantageMean === null ? null : deviation(advantageMean, advantages, keptStretches, lossTokens),
   };
-  return { kept, advantages, stats, reverseKlNatsPerToken: kl.count === 0 ? null : kl.sum / kl.count };
+  return { kept, advantages, stats, reverseKlNatsPerToken: scoredTokens === 0 ? null : kl / scoredTokens };
 }
 
-/** The loss positions of a datum, as `lossStretches` gives them: the loops below visit no others. */
+/**
+ * The loss positions of a datum, as `lossStretches` gives them: most loops below visit no others. Each loop over tokens is a small function
+ * that returns a number: the engine compiles those well, and then makes no object for a token.
+ */
 type Stretches = readonly number[];
 
 /** Adds student − teacher of every position that has a score. */
-function addKl(kl: { sum: number; count: number }, { logprobs }: Datum, row: Float64Array): void {
-  let { sum, count } = kl;
+function addKl(before: number, { logprobs }: Datum, row: Float64Array): number {
+  let sum = before;
   for (let p = 1; p < row.length; p++) {
     const score = row[p] as number;
-    if (!Number.isFinite(score)) continue;
-    sum += (logprobs[p] as number) - score;
-    count++;
+    // Always adds, if only 0: a sum that is kept on one branch alone is made an object at every turn of the loop.
+    sum += isUsable(score) ? (logprobs[p] as number) - score : 0;
   }
-  kl.sum = sum;
-  kl.count = count;
+  return sum;
+}
+
+function countScores(row: Float64Array): number {
+  let count = 0;
+  for (let p = 1; p < row.length; p++) if (isUsable(row[p] as number)) count++;
+  return count;
 }
 
 /** Position 0 has nothing before it that could predict it: a loss token there has no score. */
 function scoresEveryLossToken(row: Float64Array, stretches: Stretches): boolean {
   if (stretches[0] === 0) return false;
   for (let s = 0; s < stretches.length; s += 2) {
-    const to = stretches[s + 1] as number;
-    for (let p = stretches[s] as number; p < to; p++) if (!Number.isFinite(row[p])) return false;
+    if (!areUsable(row, stretches[s] as number, stretches[s + 1] as number)) return false;
   }
   return true;
 }
@@ -107,66 +116,69 @@ function scoresEveryLossToken(row: Float64Array, stretches: Stretches): boolean 
 function fillGaps(gaps: Float64Array, { logprobs }: Datum, row: Float64Array, stretches: Stretches, clip: number): number {
   let clipped = 0;
   for (let s = 0; s < stretches.length; s += 2) {
-    const to = stretches[s + 1] as number;
-    for (let p = stretches[s] as number; p < to; p++) {
-      const gap = (row[p] as number) - (logprobs[p] as number);
-      if (gap > clip || gap < -clip) clipped++;
-      gaps[p] = Math.max(-clip, Math.min(clip, gap));
-    }
+    clipped += fillStretch(gaps, logprobs, row, clip, stretches[s] as number, stretches[s + 1] as number);
   }
   return clipped;
 }
 
-/** Over all loss tokens of the batch, in their order. */
-function sumsOf(advantages: readonly Float64Array[], stretches: readonly Stretches[]) {
-  const sums = { sum: 0, lossTokens: 0, nonZeroTokens: 0 };
-  advantages.forEach((gaps, d) => {
-    addGaps(sums, gaps, at(stretches, d));
-  });
-  return sums;
-}
-
-function addGaps(sums: { sum: number; lossTokens: number; nonZeroTokens: number }, gaps: Float64Array, stretches: Stretches): void {
-  let { sum, nonZeroTokens } = sums;
-  for (let s = 0; s < stretches.length; s += 2) {
-    const to = stretches[s + 1] as number;
-    for (let p = stretches[s] as number; p < to; p++) {
-      sum += gaps[p] as number;
-      if (gaps[p] !== 0) nonZeroTokens++;
-    }
+function fillStretch(gaps: Float64Array, logprobs: Float64Array, row: Float64Array, clip: number, from: number, to: number): number {
+  let clipped = 0;
+  for (let p = from; p < to; p++) {
+    const gap = (row[p] as number) - (logprobs[p] as number);
+    if (gap > clip || gap < -clip) clipped++;
+    gaps[p] = Math.max(-clip, Math.min(clip, gap));
   }
-  sums.sum = sum;
-  sums.nonZeroTokens = nonZeroTokens;
-  sums.lossTokens += lengthOf(stretches);
+  return clipped;
 }
 
-function squaresAround(mean: number, advantages: readonly Float64Array[], stretches: readonly Stretches[]): number {
-  return advantages.reduce((sum, gaps, d) => addSquares(sum, mean, gaps, at(stretches, d)), 0);
+/** Goes over all loss tokens of the batch in their order, a stretch at a time, and hands on what `step` returned for the one before. */
+function foldLoss(
+  advantages: readonly Float64Array[],
+  stretches: readonly Stretches[],
+  step: (before: number, gaps: Float64Array, from: number, to: number) => number,
+): number {
+  let value = 0;
+  for (let d = 0; d < advantages.length; d++) {
+    const gaps = at(advantages, d);
+    const own = at(stretches, d);
+    for (let s = 0; s < own.length; s += 2) value = step(value, gaps, own[s] as number, own[s + 1] as number);
+  }
+  return value;
 }
 
-function addSquares(before: number, mean: number, gaps: Float64Array, stretches: Stretches): number {
+/** Subtracts the mean over the batch from every advantage. */
+function center(advantages: readonly Float64Array[], stretches: readonly Stretches[], lossTokens: number): void {
+  const mean = foldLoss(advantages, stretches, addGaps) / lossTokens;
+  foldLoss(advantages, stretches, (_, gaps, from, to) => subtract(mean, gaps, from, to));
+}
+
+function deviation(mean: number, advantages: readonly Float64Array[], stretches: readonly Stretches[], lossTokens: number): number {
+  const squares = foldLoss(advantages, stretches, (before, gaps, from, to) => addSquares(before, mean, gaps, from, to));
+  return Math.sqrt(squares / lossTokens);
+}
+
+function addGaps(before: number, gaps: Float64Array, from: number, to: number): number {
+  let sum = before;
+  for (let p = from; p < to; p++) sum += gaps[p] as number;
+  return sum;
+}
+
+function addNonZero(before: number, gaps: Float64Array, from: number, to: number): number {
+  let count = before;
+  for (let p = from; p < to; p++) if (gaps[p] !== 0) count++;
+  return count;
+}
+
+function addSquares(before: number, mean: number, gaps: Float64Array, from: number, to: number): number {
   let squares = before;
-  for (let s = 0; s < stretches.length; s += 2) {
-    const to = stretches[s + 1] as number;
-    for (let p = stretches[s] as number; p < to; p++) {
-      const off = (gaps[p] as number) - mean;
-      squares += off * off;
-    }
+  for (let p = from; p < to; p++) {
+    const off = (gaps[p] as number) - mean;
+    squares += off * off;
   }
   return squares;
 }
 
-function center(advantages: readonly Float64Array[], stretches: readonly Stretches[]): void {
-  const { sum, lossTokens } = sumsOf(advantages, stretches);
-  if (lossTokens === 0) return;
-  advantages.forEach((gaps, d) => {
-    subtract(sum / lossTokens, gaps, at(stretches, d));
-  });
-}
-
-function subtract(mean: number, gaps: Float64Array, stretches: Stretches): void {
-  for (let s = 0; s < stretches.length; s += 2) {
-    const to = stretches[s + 1] as number;
-    for (let p = stretches[s] as number; p < to; p++) gaps[p] = (gaps[p] as number) - mean;
-  }
+function subtract(mean: number, gaps: Float64Array, from: number, to: number): number {
+  for (let p = from; p < to; p++) gaps[p] = (gaps[p] as number) - mean;
+  return to;
 }

@@ -73,7 +73,7 @@ function padHeader(json: Uint8Array): Uint8Array {
 
 /** 32-bit mix over all words but the checksum itself. It guards against damage, not against intent: content addresses do that. */
 function checksum(bytes: Uint8Array): number {
-  const words = new Uint32Array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.length >> 2);
+  const words = new Int32Array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.length >> 2);
   let hash = words.length;
   for (let i = 0; i < words.length; i++) {
     if (i === 2) continue;

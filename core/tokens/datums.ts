@@ -1,4 +1,5 @@
 import { at } from '../lists.ts';
+import { isUsable } from './logprob.ts';
 import { commonLength } from './prefix.ts';
 import type { Datum, Episode, Span } from './span.ts';
 import { lengthOf, lossStretches } from './stretches.ts';
@@ -126,7 +127,7 @@ function extendsSpan(prompt: Int32Array, before: Pick<Span, 'prompt' | 'sampled'
 }
 
 function hasLossToken({ logprobs }: Span): boolean {
-  for (let i = 0; i < logprobs.length; i++) if (Number.isFinite(logprobs[i])) return true;
+  for (let i = 0; i < logprobs.length; i++) if (isUsable(logprobs[i] as number)) return true;
   return false;
 }
 
@@ -151,7 +152,7 @@ function mergeRun(episode: Episode, run: Run, fragment: number): Datum {
 
 function maskUnusable(mask: Uint8Array, logprobs: Float64Array, from: number, to: number): void {
   for (let p = from; p < to; p++) {
-    if (Math.abs(logprobs[p] as number) < Number.POSITIVE_INFINITY) continue;
+    if (isUsable(logprobs[p] as number)) continue;
     mask[p] = 0;
     logprobs[p] = 0;
   }

@@ -1,3 +1,4 @@
+import { isUsable } from './logprob.ts';
 import type { Datum } from './span.ts';
 import { lossStretches } from './stretches.ts';
 import { datumName, TokenError } from './token-error.ts';
@@ -18,7 +19,7 @@ export function keepTeacherRow(datum: Datum, row: ArrayLike<number | null | unde
     const to = stretches[s + 1] as number;
     for (let p = Math.max(1, stretches[s] as number); p < to; p++) {
       const logprob = row[p];
-      if (typeof logprob !== 'number' || !Number.isFinite(logprob)) {
+      if (typeof logprob !== 'number' || !isUsable(logprob)) {
         const message = `the teacher's log-probability at loss position ${p} is ${logprob}; the step cannot be trained without it`;
         throw new TokenError('missing_at_loss_position', datumName(datum), message);
       }
