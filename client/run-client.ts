@@ -3,7 +3,9 @@ import type { DecisionRecord, MessageName } from '../core/run/decision.ts';
 import type { Estimate } from '../core/run/results.ts';
 import {
   estimateQuery,
+  metricsQuery,
   progressQuery,
+  type RunMetrics,
   type RunResult,
   type RunStatus,
   statusQuery,
@@ -51,6 +53,11 @@ export class RunClient {
 
   estimate(): Promise<Estimate | null> {
     return this.ask('for the estimate', ANSWER_WITHIN_MS, () => this.handle(this.runId).query(estimateQuery));
+  }
+
+  /** The newest rows, how many there are in all, and the file that has them. */
+  metrics(): Promise<RunMetrics> {
+    return this.ask('for the metrics', ANSWER_WITHIN_MS, () => this.handle(this.runId).query(metricsQuery));
   }
 
   /** Progress of a step or an evaluation of this run. */

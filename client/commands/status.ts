@@ -8,17 +8,19 @@ import { addCommand, run } from './command.ts';
 type Options = { readonly json?: boolean };
 
 export function addStatus(program: Command): void {
-  addCommand(program, 'status <run>', 'what a run is doing, its checks, evaluations, spend and decisions').action(run(showStatus));
+  addCommand(program, 'status <run>', 'what a run is doing: its last steps, checks, evaluations, spend by meter and decisions').action(
+    run(showStatus),
+  );
 }
 
 async function showStatus(console: Console, _: Options, runId: string): Promise<number> {
   return withRun(runId, async (found) => {
     const state = await found.state();
     const end = state.open ? null : await found.end();
-    const status = await found.status();
+    const [status, metrics] = await Promise.all([found.status(), found.metrics()]);
     const failure = end?.kind === 'failed' ? end.failure : null;
-    console.result({ ...status, failure });
-    console.print(statusText(status, failure, console.colors));
+    console.result({ ...status, metrics, failure });
+    console.print(statusText({ status, rows: metrics.rows, failure }, console.colors));
     return EXIT.ok;
   });
 }

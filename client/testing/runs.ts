@@ -1,6 +1,8 @@
 import type { Evidence } from '../../core/gate/evidence.ts';
+import type { SpendLine } from '../../core/measures/billing.ts';
+import { METERS, type Meter } from '../../core/measures/meters.ts';
 import type { EvalLabel, EvalResult, GateVerdict } from '../../core/run/results.ts';
-import type { RunResult, RunStatus } from '../../workflows/messages.ts';
+import type { RunResult, RunSpend, RunStatus } from '../../workflows/messages.ts';
 
 /** Runs for tests of the views: everything empty but what the test names. */
 export function runStatus(known: Partial<RunStatus>): RunStatus {
@@ -34,6 +36,19 @@ export function runStatus(known: Partial<RunStatus>): RunStatus {
 export function runResult(known: Partial<RunResult>): RunResult {
   const { runId, verdict, adapter, handoff, weights, evaluations, spend } = runStatus({});
   return { outcome: 'accepted', runId, verdict, adapter, handoff, weights, evaluations, spend, ...known };
+}
+
+/** Spend by meter: its tokens in millions and a price per million, null where nobody knows one. */
+export function runSpend(
+  meters: Partial<Record<Meter, readonly [mtok: number, price: number | null]>>,
+  known: Partial<RunSpend> = {},
+): RunSpend {
+  const lines = METERS.flatMap((meter): SpendLine[] => {
+    const [mtok, price] = meters[meter] ?? [0, null];
+    return mtok === 0 ? [] : [{ meter, tokens: mtok * 1e6, pricePerMtokUsd: price, usd: price === null ? null : mtok * price }];
+  });
+  const blindTo = lines.flatMap(({ meter, usd }) => (usd === null ? [meter] : []));
+  return { usd: lines.reduce((sum, line) => sum + (line.usd ?? 0), 0), blindTo, lines, maxUsd: null, forecastUsd: null, ...known };
 }
 
 /** An evaluation of `tasks` tasks with three attempts each. */

@@ -2,7 +2,7 @@ import { isBounded } from '../../core/run/cost-confirmation.ts';
 import type { Estimate } from '../../core/run/results.ts';
 import type { Colors } from '../console.ts';
 import { count, usd } from './format.ts';
-import { table } from './table.ts';
+import { meterTable, pricedSum } from './meter-table.ts';
 import { wrapped } from './wrap.ts';
 
 /** What bounds a run's spend, as data. */
@@ -28,26 +28,12 @@ export function boundOf({ fullyPriced, unpricedMeters }: Estimate, maxUsd: numbe
 
 /** The estimate per meter, within 80 columns. A meter without a price says so; its cost is unknown, never zero. */
 export function estimateTable(estimate: Estimate, maxUsd: number | null, colors: Colors): string {
-  const rows = estimate.lines.map((line) => [
-    line.meter,
-    count(Math.round(line.tokens)),
-    line.pricePerMtokUsd === null ? colors.yellow('unknown') : usd(line.pricePerMtokUsd),
-    line.usd === null ? colors.yellow('unknown') : usd(line.usd),
-  ]);
   return [
-    table(colors, ['meter', 'tokens', 'USD per million', 'USD'], rows),
-    wrapped(`Estimate: ${sumText(estimate)}.`),
+    meterTable('meter', estimate.lines, colors),
+    wrapped(`Estimate: ${pricedSum(estimate.pricedUsd, estimate.lines)}.`),
     wrapped(episodesText(estimate)),
     wrapped(boundText(estimate, maxUsd)),
   ].join('\n');
-}
-
-/** Where no price is known there is no sum, not one of zero. */
-function sumText({ lines, pricedUsd, unpricedMeters }: Estimate): string {
-  const unpriced = unpricedMeters.length;
-  if (unpriced === 0) return usd(pricedUsd);
-  if (unpriced === lines.length) return 'unknown, no price is set';
-  return `${usd(pricedUsd)} and the unknown cost of ${unpriced === 1 ? 'one meter' : `${unpriced} meters`}`;
 }
 
 function episodesText({ trainEpisodes, evalEpisodes, baselineEpisodes, warmupEpisodes }: Estimate): string {

@@ -2,7 +2,7 @@ import pc from 'picocolors';
 import { describe, expect, test } from 'vitest';
 import type { SamplerPath, StatePath } from '../../core/ids.ts';
 import type { Followed } from '../follow.ts';
-import { evaluation, evidence, runResult, runStatus, verdict } from '../testing/runs.ts';
+import { evaluation, evidence, runResult, runSpend, runStatus, verdict } from '../testing/runs.ts';
 import { finalText } from './final.ts';
 import { reportOf } from './report.ts';
 
@@ -14,7 +14,7 @@ const weights = {
   samplerPath: 'tinker://m/sampler_weights/step-0016' as SamplerPath,
   statePath: 'tinker://m/weights/step-0016' as StatePath,
 };
-const spend = { usd: 0.1234, blindTo: ['teacher_sample'], lines: [], maxUsd: 2, forecastUsd: null };
+const spend = runSpend({ student_sample: [0.4114, 0.3], teacher_sample: [0.009, null] }, { maxUsd: 2, forecastUsd: 0.2 });
 
 function text(followed: Followed): string {
   return finalText(reportOf('run-1', followed), plain);
@@ -40,11 +40,15 @@ describe('an accepted run', () => {
     ['the handoff', /^handoff +x\/handoff\.toml$/m],
     ['the sampler path', /^sampler +tinker:\/\/m\/sampler_weights\/step-0016$/m],
     ['the run folder', /^run folder \.stillroom\/runs\/run-1$/m],
-    ['the spend, its cap and what it cannot see', /\$0\.1234 of \$2\.00 · not counted: teacher_sample \(no price\)/],
+    ['the spend by meter', /^student_sample +411,400 +\$0\.3000 +\$0\.1234$/m],
+    ['an unknown price', /^teacher_sample +9,000 +unknown +unknown$/m],
+    ['the cap and what it cannot see', /^Cap: \$2\.00\. It cannot see teacher_sample: it has no price\.$/m],
     ['time by part', /^steps +1 min 10 s +70 %$/m],
     ['time outside of phases', /^between phases +10\.0 s +10 %$/m],
     ['the sum', /^all +1 min 40 s$/m],
   ])('shows %s', (_, pattern) => expect(shown).toMatch(pattern));
+
+  test('forecasts nothing: nothing is to come', () => expect(shown).not.toContain('Forecast'));
 
   test('leaves out parts that took no time', () => expect(shown).not.toMatch(/^gate /m));
 });
@@ -73,6 +77,24 @@ test('what was not measured is a dash, never a zero', () => {
   const shown = text({ end: { kind: 'completed', result }, status: null, wallMs: 1_000 });
   expect(shown).toMatch(/^teacher +– +0\/0 /m);
   expect(shown).toMatch(/^student after +– +– +– /m);
+});
+
+test('a rate that was not measured is neither above nor below the required one', () => {
+  const shownFor = (known: Parameters<typeof verdict>[0]) => {
+    const result = runResult({
+      outcome: 'rejected',
+      verdict: verdict({ accepted: false, reasons: ['not_measured'], improvement: null, ...known }),
+    });
+    return text({ end: { kind: 'completed', result }, status: null, wallMs: 1_000 });
+  };
+  expect(shownFor({ after: null })).toContain('after – not comparable with 66.0 %');
+  expect(shownFor({ teacher: null, threshold: null })).toContain('after 81.0 % not comparable with –');
+});
+
+test('an imported report that holds 0 over nothing is a dash', () => {
+  const raw = { ...evaluation('teacher', 0, 0), solveRate: 0 };
+  const shown = text({ end: { kind: 'completed', result: runResult({ evaluations: [raw] }) }, status: null, wallMs: 1_000 });
+  expect(shown).toMatch(/^teacher +– +0\/0 /m);
 });
 
 test('a failed run shows its named failure with every line, and what was known', () => {

@@ -7,8 +7,11 @@ export const number = (value: number | null, digits = 3): string => (value === n
 
 export const signed = (value: number, digits = 3): string => `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(digits)}`;
 
-/** Small sums keep the digits that make them visible. */
-export const usd = (value: number): string => `$${value.toFixed(Math.abs(value) < 1 ? 4 : 2)}`;
+/** Small sums keep the digits that make them visible; what is smaller still does not look like nothing. */
+export function usd(value: number): string {
+  if (value > 0 && value < 0.00005) return '<$0.0001';
+  return `$${value.toFixed(Math.abs(value) < 1 ? 4 : 2)}`;
+}
 
 export const count = (value: number): string => value.toLocaleString('en-US');
 

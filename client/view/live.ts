@@ -2,7 +2,7 @@ import { PHASES } from '../../core/run/phase.ts';
 import type { RunStatus, TrialProgress } from '../../workflows/messages.ts';
 import type { Colors } from '../console.ts';
 import type { Snapshot } from '../follow.ts';
-import { EVALUATION_NAMES } from './evaluations-table.ts';
+import { EVALUATION_NAMES, solvedIn } from './evaluations-table.ts';
 import { bar, percent } from './format.ts';
 import { learned } from './row-text.ts';
 import { spendText } from './spend-text.ts';
@@ -49,6 +49,6 @@ function learning({ lastRow }: RunStatus): string {
 
 function heldOut({ evaluations }: RunStatus): string {
   return evaluations
-    .map(({ label, solveRate, passed, executed }) => `${EVALUATION_NAMES[label]} ${percent(solveRate)} (${passed}/${executed})`)
+    .map((found) => `${EVALUATION_NAMES[found.label]} ${percent(solvedIn(found))} (${found.passed}/${found.executed})`)
     .join(' · ');
 }

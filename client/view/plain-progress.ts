@@ -1,5 +1,6 @@
+import type { EvalResult } from '../../core/run/results.ts';
 import type { Snapshot } from '../follow.ts';
-import { EVALUATION_NAMES } from './evaluations-table.ts';
+import { EVALUATION_NAMES, solvedIn } from './evaluations-table.ts';
 import { percent } from './format.ts';
 import { learned } from './row-text.ts';
 import { spendText } from './spend-text.ts';
@@ -36,8 +37,7 @@ export class PlainProgress {
       if (trouble) yield trouble;
     }
     if (!status) return;
-    for (const { label, solveRate, passed, executed, perTask } of status.evaluations.slice(this.evaluations))
-      yield `${EVALUATION_NAMES[label]} on held-out tasks: ${percent(solveRate)} (${passed}/${executed} over ${perTask.length} tasks)`;
+    for (const evaluation of status.evaluations.slice(this.evaluations)) yield evaluated(evaluation);
     this.evaluations = status.evaluations.length;
     if (status.lastRow && status.step > this.step) {
       this.step = status.step;
@@ -55,6 +55,12 @@ export class PlainProgress {
       if (status.waitingFor) yield waitText(status.waitingFor, status.runId);
     }
   }
+}
+
+function evaluated(evaluation: EvalResult): string {
+  const { label, passed, executed, perTask } = evaluation;
+  const solved = percent(solvedIn(evaluation));
+  return `${EVALUATION_NAMES[label]} on held-out tasks: ${solved} (${passed}/${executed} over ${perTask.length} tasks)`;
 }
 
 /** A run that waits for a person has said so and stays silent. */

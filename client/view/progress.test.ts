@@ -3,9 +3,10 @@ import { expect, test } from 'vitest';
 import { metricsRowOf } from '../../core/measures/testing/rows.ts';
 import type { Wait } from '../../core/run/phase.ts';
 import type { Snapshot } from '../follow.ts';
-import { evaluation, runStatus } from '../testing/runs.ts';
+import { evaluation, runSpend, runStatus } from '../testing/runs.ts';
 import { liveLines } from './live.ts';
 import { PlainProgress } from './plain-progress.ts';
+import { spendText } from './spend-text.ts';
 import { answersTo } from './wait-text.ts';
 
 const plain = pc.createColors(false);
@@ -32,6 +33,20 @@ test('a rate without executed trials is a dash', () => {
   });
   expect(liveLines(snapshot({ status }), plain).join('\n')).toContain('solved – (0/0) · KL/token – nats');
 });
+
+test('an evaluation that executed nothing is a dash, whatever its report holds as the rate', () => {
+  const raw = { ...evaluation('teacher', 0, 0), solveRate: 0 };
+  const seen = snapshot({ status: runStatus({ evaluations: [raw, evaluation('student-before', 0, 144)] }) });
+  expect(liveLines(seen, plain).join('\n')).toContain('teacher – (0/0) · student before 0.0 % (0/144)');
+  expect(new PlainProgress(0).lines(seen, 0)).toContain('teacher on held-out tasks: – (0/0 over 48 tasks)');
+});
+
+test.each([
+  [runSpend({ teacher_sample: [1, null] }, { forecastUsd: 0 }), 'unknown, no cap · not counted: teacher_sample (no price)'],
+  [runSpend({ teacher_sample: [1, null] }, { maxUsd: 2, forecastUsd: 0 }), 'unknown of $2.00 · not counted: teacher_sample (no price)'],
+  [runSpend({ teacher_sample: [1, 0] }, { forecastUsd: 0 }), '$0.0000, no cap · forecast $0.0000'],
+  [runSpend({}), '$0.0000, no cap'],
+])('spend without any price is unknown, never zero: %#', (spend, told) => expect(spendText(spend)).toBe(told));
 
 test.each([
   ['cost', ['stillroom confirm r', 'stillroom decline r']],

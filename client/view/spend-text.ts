@@ -4,7 +4,12 @@ import { usd } from './format.ts';
 /** `$0.0123 of $2.00 · forecast $0.2000 · not counted: teacher_sample (no price)` */
 export function spendText(spend: RunSpend): string {
   const cap = spend.maxUsd === null ? ', no cap' : ` of ${usd(spend.maxUsd)}`;
-  const forecast = spend.forecastUsd === null ? '' : ` · forecast ${usd(spend.forecastUsd)}`;
+  const forecast = spend.forecastUsd === null || isUnknown(spend) ? '' : ` · forecast ${usd(spend.forecastUsd)}`;
   const blind = spend.blindTo.length === 0 ? '' : ` · not counted: ${spend.blindTo.join(', ')} (no price)`;
-  return `${usd(spend.usd)}${cap}${forecast}${blind}`;
+  return `${isUnknown(spend) ? 'unknown' : usd(spend.usd)}${cap}${forecast}${blind}`;
+}
+
+/** Tokens were counted and none of them has a price: what they cost, and what a run of them will cost, nobody can say. */
+export function isUnknown({ lines, blindTo }: Pick<RunSpend, 'lines' | 'blindTo'>): boolean {
+  return blindTo.length > 0 && lines.every((line) => line.usd === null);
 }

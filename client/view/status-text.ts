@@ -1,21 +1,28 @@
+import type { MetricsRow } from '../../core/measures/metrics-row.ts';
 import type { Check } from '../../core/run/results.ts';
 import type { RunStatus } from '../../workflows/messages.ts';
 import type { Colors } from '../console.ts';
 import type { Failure } from '../failure.ts';
 import { evaluationsTable } from './evaluations-table.ts';
 import { liveLines } from './live.ts';
+import { rowsTable } from './rows-table.ts';
+import { spendTable } from './spend-table.ts';
 import { verdictLines } from './verdict-text.ts';
 
-/** A run at one moment, in full: what `stillroom status` prints. */
-export function statusText(status: RunStatus, failure: Failure | null, colors: Colors): string {
-  const { student, teacher, agent, checks, evaluations, verdict, decisions } = status;
+/** A run at one moment, in full: what `stillroom status` prints. `failure` is why it ended, if it failed. */
+export type StatusReport = { readonly status: RunStatus; readonly rows: readonly MetricsRow[]; readonly failure: Failure | null };
+
+export function statusText({ status, rows, failure }: StatusReport, colors: Colors): string {
+  const { student, teacher, agent, checks, evaluations, verdict, decisions, spend } = status;
   const blocks = [
     `${colors.bold(status.runId)}${agent ? `: ${agent}, student ${student}, teacher ${teacher}` : ''}`,
     ...(failure ? [colors.red(`failed (${failure.type}): ${failure.message}`)] : []),
     liveLines({ status, progress: null, trouble: null }, colors).join('\n'),
     checks.map((check) => checkLine(check, colors)).join('\n'),
+    rowsTable(rows, colors),
     ...(evaluations.length > 0 ? [evaluationsTable(evaluations, colors)] : []),
     ...(verdict ? [verdictLines(verdict, colors).join('\n')] : []),
+    spendTable(spend, colors),
     decisions.map(decisionLine).join('\n'),
   ];
   return blocks.filter((block) => block !== '').join('\n\n');

@@ -15,11 +15,10 @@ const REASONS: Readonly<Record<string, string>> = {
 /** The verdict with its evidence, a line each. */
 export function verdictLines(verdict: GateVerdict, colors: Colors): string[] {
   const { accepted, reasons, threshold, after, improvement, overThreshold, earlierGates } = verdict;
-  const enough = after !== null && threshold !== null && after >= threshold;
   return [
     `Gate: ${accepted ? colors.green('accepted') : colors.red('not accepted')}`,
     ...reasons.map((reason) => `  because ${REASONS[reason] ?? reason}`),
-    `  required     after ${percent(after)} ${enough ? '≥' : '<'} ${percent(threshold)}, the required share of the teacher`,
+    `  required     ${comparison(after, threshold)}, the required share of the teacher`,
     ...evidenceLines('after − before', improvement),
     ...evidenceLines('over required', overThreshold),
     ...(earlierGates > 0
@@ -28,6 +27,12 @@ export function verdictLines(verdict: GateVerdict, colors: Colors): string[] {
         ]
       : []),
   ];
+}
+
+/** A rate that was not measured is neither above nor below another. */
+function comparison(after: number | null, threshold: number | null): string {
+  const sign = after === null || threshold === null ? 'not comparable with' : after >= threshold ? '≥' : '<';
+  return `after ${percent(after)} ${sign} ${percent(threshold)}`;
 }
 
 function evidenceLines(label: string, evidence: Evidence | null): string[] {

@@ -1,0 +1,67 @@
+import { METERS } from '../../core/measures/meters.ts';
+import type { MetricsRow } from '../../core/measures/metrics-row.ts';
+import { readRate, solveRateOf } from '../../core/measures/rates.ts';
+import type { Colors } from '../console.ts';
+import { count, DASH, duration, number, percent, usd } from './format.ts';
+import { table } from './table.ts';
+import { wrapped } from './wrap.ts';
+
+/** Rows that are shown, the newest last. */
+const SHOWN = 8;
+
+/** The last steps: what they learned, then what they did and cost. Two tables, each within 80 columns; empty without a step. */
+export function rowsTable(rows: readonly MetricsRow[], colors: Colors): string {
+  const last = rows.slice(-SHOWN);
+  return last.length === 0 ? '' : `${learningTable(last, colors)}\n\n${workTable(last, colors)}`;
+}
+
+const UNITS = "KL and entropy in nats per token; length in sampled tokens per episode; × is the ratio to the run's first measured step";
+const GRADED = 'graded: mean share of passed tests (trials with a test report)';
+
+function learningTable(rows: readonly MetricsRow[], colors: Colors): string {
+  const isGraded = rows.some((row) => row.graded_trials > 0);
+  const head = ['step', 'solved', ...(isGraded ? ['graded'] : []), 'KL/token', 'entropy', 'length'];
+  const cells = rows.map((row) => [
+    `${row.step}`,
+    `${percent(solveRateOf(row))} (${row.passed_trials}/${row.executed_trials})`,
+    ...(isGraded ? [graded(row)] : []),
+    number(row.reverse_kl_per_token),
+    withRatio(number(row.entropy_per_token), row.entropy_ratio),
+    withRatio(tokens(row.mean_generation_tokens), row.generation_tokens_ratio),
+  ]);
+  return [table(colors, head, cells, 0), legend(isGraded ? `${UNITS}; ${GRADED}` : UNITS, colors)].join('\n');
+}
+
+const legend = (text: string, colors: Colors) => colors.dim(wrapped(`${text}.`));
+
+/** Mean share of passed tests, with the number of trials that have one. */
+function graded({ graded_solve_rate, graded_trials }: MetricsRow): string {
+  return `${percent(readRate({ rate: graded_solve_rate, executedTrials: graded_trials }))} (${graded_trials})`;
+}
+
+const withRatio = (value: string, ratio: number | null) => (ratio === null ? value : `${value} ×${ratio.toFixed(2)}`);
+
+const tokens = (mean: number | null) => (mean === null ? DASH : mean < 100 ? mean.toFixed(1) : count(Math.round(mean)));
+
+function workTable(rows: readonly MetricsRow[], colors: Colors): string {
+  const head = ['step', 'updates', 'sampler age', 'time', 'USD', 'forecast USD'];
+  const cells = rows.map((row) => [
+    `${row.step}`,
+    `${row.optimizer_updates}`,
+    `${row.sampler_staleness_steps}`,
+    duration(row.wall_ms),
+    ...money(row),
+  ]);
+  const isPriced = rows.every((row) => row.unpriced_meters.length === 0);
+  return [table(colors, head, cells, 0), ...(isPriced ? [] : [legend('+ ? is what has no price', colors)])].join('\n');
+}
+
+/** Cost and forecast. Meters without a price make them a lower bound; where no counted meter has one they are unknown, never zero. */
+function money(row: MetricsRow): [cost: string, forecast: string] {
+  const unpriced: readonly string[] = row.unpriced_meters;
+  const counted = METERS.filter((meter) => row[`${meter}_tokens`] > 0);
+  const more = unpriced.length === 0 ? '' : ' + ?';
+  const cost = more !== '' && counted.every((meter) => unpriced.includes(meter)) ? 'unknown' : `${usd(row.usd)}${more}`;
+  if (row.forecast_usd === null) return [cost, DASH];
+  return [cost, more !== '' && row.forecast_usd === 0 ? 'unknown' : `${usd(row.forecast_usd)}${more}`];
+}
