@@ -1,5 +1,5 @@
 import type { BlobRef } from '../ids.ts';
-import type { PinnedTask } from './trial.ts';
+import type { ModelRef, PinnedTask } from './trial.ts';
 
 /** The agent as a run pinned it: what harbor is told to run, and the hash of that. */
 export type PinnedAgent = {
@@ -14,6 +14,8 @@ export type PinnedAgent = {
 export type RunPlan = {
   readonly studentModel: string;
   readonly teacherModel: string;
+  /** The teacher as it is sampled: its base model or a checkpoint of it. */
+  readonly teacher: ModelRef;
   readonly steps: number;
   readonly tasksPerBatch: number;
   readonly groupSize: number;
