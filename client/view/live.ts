@@ -15,6 +15,7 @@ export function liveLines({ status, progress, trouble }: Snapshot, colors: Color
   if (!status) return [line('run', trouble ?? 'starting')];
   return [
     line('phase', phases(status, colors)),
+    ...(status.warmup ? [line('warm-up', warmup(status.warmup))] : []),
     line('steps', `${bar(status.step, status.steps, BAR_WIDTH)} ${status.step}/${status.steps}`),
     line('trials', progress ? trials(progress) : '–'),
     line('learning', learning(status)),
@@ -32,8 +33,12 @@ export function liveLines({ status, progress, trouble }: Snapshot, colors: Color
 
 function phases(status: RunStatus, colors: Colors): string {
   const now = PHASES.indexOf(status.phase);
-  const next = PHASES[now + 1];
+  const next = PHASES.slice(now + 1).find((phase) => phase !== 'warmup' || status.warmup !== null);
   return `${colors.bold(status.outcome ?? status.phase)}${next && next !== 'ended' ? colors.dim(`  then ${next}`) : ''}`;
+}
+
+function warmup({ updates, steps, lossNatsPerToken }: NonNullable<RunStatus['warmup']>): string {
+  return `${bar(updates, steps, BAR_WIDTH)} ${updates}/${steps} updates · loss ${number(lossNatsPerToken)} nats/token`;
 }
 
 export function trials({ label, trials, done, running, executed, passed, infraFailed }: TrialProgress): string {

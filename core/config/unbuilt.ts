@@ -12,7 +12,6 @@ const UNBUILT: readonly Unbuilt[] = [
   { field: 'train.loss', asks: (c) => c.train.loss !== 'importance_sampling', instead: 'use loss = "importance_sampling"' },
   { field: 'train.num_substeps', asks: (c) => c.train.num_substeps > 1, instead: 'use num_substeps = 1' },
   { field: 'train.overlap_steps', asks: (c) => c.train.overlap_steps > 0, instead: 'use overlap_steps = 0' },
-  { field: 'warmup.steps', asks: (c) => c.warmup.steps > 0, instead: 'use steps = 0' },
   { field: 'eval.every', asks: (c) => c.eval.every > 0, instead: 'use every = 0' },
   {
     field: 'eval.teacher_baseline_from',
