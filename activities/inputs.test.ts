@@ -137,7 +137,6 @@ describe('what a run cannot start from', () => {
     ['an unknown section', broken('[gates]\nk = 3\n'), /^config: config: gates is not a section/],
     ['openai_compat', { config: openaiCompat() }, /^config: config: teacher\.backend asks for something this version cannot do/],
     ['W&B', broken('[wandb]\nenabled = true\n'), /^config: config: wandb\.enabled asks for something this version cannot do/],
-    ['warm-up', broken('[warmup]\nsteps = 2\n'), /^config: config: warmup\.steps asks for something this version cannot do/],
     [
       'overlapping steps',
       { config: CONFIG.replace('steps = 3', 'steps = 3\noverlap_steps = 1') },

@@ -9,6 +9,7 @@ import type { Estimate } from '../core/run/results.ts';
 import type { StartInput } from '../core/run/start-input.ts';
 import type { PinnedTask } from '../core/run/trial.ts';
 import { drawTasks } from '../core/training/task-sampler.ts';
+import type { BlobStore } from '../services/blobs/blob-store.ts';
 import type { AppSettings } from '../services/settings/index.ts';
 import type { HarnessStore } from '../services/stores/harness-store.ts';
 import { StoreDamaged } from '../services/stores/version-index.ts';
@@ -22,11 +23,13 @@ import { below, type RunFolder, reallyBelow } from './run-folder.ts';
 import { planOf, protocolOf, warningsFor } from './run-plan.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
 import { refuseOverlap, resolveTasks } from './splits.ts';
+import { loadTrajectories } from './warm-up-input.ts';
 
 export type ResolveOrder = { readonly runId: string; readonly executionId: string; readonly input: StartInput };
 
 export type InputDeps = {
   readonly records: RunRecords;
+  readonly blobs: BlobStore;
   readonly projectRoot: string;
   readonly settings: Pick<AppSettings, 'runRoot' | 'taskQueues'>;
   readonly folderOf: (runDir: string) => RunFolder;
@@ -40,7 +43,7 @@ const RUN_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 /** What a failure in history says at most; a config can be wrong in more ways than a person reads. */
 const MAX_MESSAGE_CHARS = 8_000;
 
-export function createInputActivities({ records, projectRoot, settings, folderOf, harnesses }: InputDeps) {
+export function createInputActivities({ records, blobs, projectRoot, settings, folderOf, harnesses }: InputDeps) {
   return {
     /**
      * Reads, checks and pins everything a run depends on; what it returns stays in history as the record.
@@ -50,10 +53,10 @@ export function createInputActivities({ records, projectRoot, settings, folderOf
       try {
         if (!RUN_ID.test(runId))
           throw new InputProblem('run id', `${JSON.stringify(runId)} must be letters, digits, dots, dashes and underscores, at most 100`);
-        const record = await resolve({ runId, executionId, input }, { projectRoot, settings, harnesses });
+        const record = await resolve({ runId, executionId, input }, { projectRoot, settings, harnesses, blobs });
         const home = folderOf(homeOf(runId, projectRoot, settings));
         await claimRun({ home, folder: folderOf(record.runDir) }, record);
-        const { config, jobTemplate, executionId: _, ...pinned } = record;
+        const { config, jobTemplate, warmupTrajectories, executionId: _, ...pinned } = record;
         return { ...pinned, ref: await records.pin(record) };
       } catch (error) {
         if (error instanceof InputProblem) throw ApplicationFailure.nonRetryable(shortened(error.message), 'BadRunInput');
@@ -91,7 +94,7 @@ export function createInputActivities({ records, projectRoot, settings, folderOf
 
 async function resolve(
   { runId, executionId, input }: ResolveOrder,
-  { projectRoot, settings, harnesses }: Pick<InputDeps, 'projectRoot' | 'settings' | 'harnesses'>,
+  { projectRoot, settings, harnesses, blobs }: Pick<InputDeps, 'projectRoot' | 'settings' | 'harnesses' | 'blobs'>,
 ): Promise<RunRecord> {
   if (input.from !== undefined) throw new InputProblem('from', 'starting from another run is not built yet: leave it out');
   if (input.backend === 'e2b') throw new InputProblem('backend', 'e2b sandboxes are not built yet: use local');
@@ -102,6 +105,7 @@ async function resolve(
   const ids = { taskIds: taskIds.ids, holdoutTaskIds: holdoutTaskIds.ids };
   const { jobTemplate, templateText, train, holdout } = await resolveTasks(projectRoot, config.parsed, ids);
   refuseOverlap(train, holdout);
+  const warmup = await loadTrajectories(projectRoot, config.parsed, { train, holdout }, blobs);
   const pin = ({ id, path, digest }: (typeof train)[number]): PinnedTask => ({ id, path, digest });
   return {
     runId,
@@ -122,9 +126,11 @@ async function resolve(
       taskIds: sha256(taskIds.text),
       holdoutTaskIds: sha256(holdoutTaskIds.text),
       jobTemplate: sha256(templateText),
+      ...(warmup ? { warmupTrajectories: warmup.fileHash } : {}),
     },
     config: config.parsed,
     jobTemplate,
+    warmupTrajectories: warmup?.document ?? null,
   };
 }
 

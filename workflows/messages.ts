@@ -63,6 +63,8 @@ export type RunStatus = {
   readonly checks: readonly Check[];
   readonly evaluations: readonly EvalResult[];
   readonly lastRow: MetricsRow | null;
+  /** Null where no warm-up is planned. */
+  readonly warmup: { readonly updates: number; readonly steps: number; readonly lossNatsPerToken: number | null } | null;
   readonly verdict: GateVerdict | null;
   readonly adapter: AdapterRecord | null;
   readonly handoff: Handoff | null;

@@ -33,6 +33,8 @@ export class RunBoard {
 
   status(): RunStatus {
     const { pinned, rows, ...facts } = this.facts;
+    const { updates = 0, lossNatsPerToken = null } = facts.warmup ?? {};
+    const warmupSteps = pinned?.plan.warmup.steps ?? 0;
     return {
       runId: workflowInfo().workflowId,
       phase: facts.phase,
@@ -48,6 +50,7 @@ export class RunBoard {
       checks: facts.checks,
       evaluations: facts.evaluations,
       lastRow: rows.at(-1) ?? null,
+      warmup: warmupSteps > 0 ? { updates, steps: warmupSteps, lossNatsPerToken } : null,
       verdict: facts.verdict,
       adapter: facts.adapter,
       handoff: facts.handoff,

@@ -20,6 +20,7 @@ import {
   type TrainingRef,
 } from '../core/run/results.ts';
 import type { ModelRef } from '../core/run/trial.ts';
+import type { WarmupProgress } from '../core/run/warm-up.ts';
 
 /** Rows kept in the workflow; all of them are in `metrics.jsonl`. */
 const ROWS_KEPT = 50;
@@ -37,6 +38,8 @@ export type RunFacts = {
   sampler: ModelRef | null;
   /** The newest saved training state, by the name of its step. */
   savedState: { readonly name: string; readonly path: StatePath } | null;
+  /** Null where none is planned, or before its trajectories are there. */
+  warmup: WarmupProgress | null;
   /** Steps that are finished. */
   step: number;
   rows: readonly MetricsRow[];
@@ -64,6 +67,7 @@ export function newFacts(nowMs: number): RunFacts {
     training: null,
     sampler: null,
     savedState: null,
+    warmup: null,
     step: 0,
     rows: [],
     rowsInAll: 0,

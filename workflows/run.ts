@@ -146,7 +146,7 @@ export class Run {
   }
 
   /** Runs a child, shows it on the board, and cancels it when a person stops the run. */
-  private async child<R>(label: string, start: () => Promise<{ workflowId: string; result(): Promise<R> }>): Promise<R> {
+  async child<R>(label: string, start: () => Promise<{ workflowId: string; result(): Promise<R> }>): Promise<R> {
     const scope = new CancellationScope({ cancellable: true });
     let settled = false;
     // Not cancellable: when the run is cancelled its scopes cancel the child, and nobody would be there to hear this wait fail.
@@ -184,7 +184,8 @@ export class Run {
   }
 }
 
-const CHILD = {
+/** How every child ends with its run. */
+export const CHILD = {
   parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
   cancellationType: ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
 };

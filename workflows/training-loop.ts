@@ -11,7 +11,8 @@ import { addRow, meanStepUsd } from './run-state.ts';
 /** Runs the steps that are left. Returns an outcome when the guards end the run, null when all steps are done. */
 export async function trainSteps(run: Run): Promise<Outcome | null> {
   const { plan } = run.pinned;
-  if (!run.facts.training) await openTraining(run);
+  await openTraining(run);
+  if (run.facts.sampler === null) await refreshSampler(run);
   while (run.facts.step < plan.steps) {
     if (workflowInfo().continueAsNewSuggested) await startAnew(run);
     await run.breathe();
@@ -30,9 +31,9 @@ export async function trainSteps(run: Run): Promise<Outcome | null> {
   return null;
 }
 
-async function openTraining(run: Run): Promise<void> {
-  run.facts.training = await training(run.pinned.plan).openTraining({ run: run.pinned.ref });
-  await refreshSampler(run);
+/** Makes the student, once. */
+export async function openTraining(run: Run): Promise<void> {
+  run.facts.training ??= await training(run.pinned.plan).openTraining({ run: run.pinned.ref });
 }
 
 async function bookStep(run: Run, result: StepResult): Promise<void> {
@@ -58,9 +59,8 @@ export async function refreshSampler(run: Run): Promise<SamplerPath> {
   return saved.path;
 }
 
-/** Saves the current training state as `step-NNNN`, once: a service refuses a name that is taken. */
-export async function saveState(run: Run): Promise<StatePath> {
-  const name = stepName(run.facts.step);
+/** Saves the current training state as `step-NNNN` or under another name, once: a service refuses a name that is taken. */
+export async function saveState(run: Run, name = stepName(run.facts.step)): Promise<StatePath> {
   const { savedState } = run.facts;
   if (savedState?.name === name) return savedState.path;
   const saved = await training(run.pinned.plan).saveState.executeWithOptions({ summary: `${name} · state` }, [
@@ -72,7 +72,7 @@ export async function saveState(run: Run): Promise<StatePath> {
 }
 
 /** Goes on in a new execution with a short history; no child is open here. */
-async function startAnew(run: Run): Promise<never> {
+export async function startAnew(run: Run): Promise<never> {
   await condition(allHandlersFinished);
   run.bookWallTime();
   return continueAsNew<typeof distill>(null, { facts: run.facts, desk: run.desk.carry() });

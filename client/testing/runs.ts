@@ -19,6 +19,7 @@ export function runStatus(known: Partial<RunStatus>): RunStatus {
     checks: [],
     evaluations: [],
     lastRow: null,
+    warmup: null,
     verdict: null,
     adapter: null,
     handoff: null,

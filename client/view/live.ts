@@ -3,7 +3,7 @@ import type { RunStatus, TrialProgress } from '../../workflows/messages.ts';
 import type { Colors } from '../console.ts';
 import type { Snapshot } from '../follow.ts';
 import { EVALUATION_NAMES } from './evaluations-table.ts';
-import { bar, percent } from './format.ts';
+import { bar, number, percent } from './format.ts';
 import { learned } from './row-text.ts';
 import { spendText } from './spend-text.ts';
 import { waitText } from './wait-text.ts';
@@ -16,6 +16,7 @@ export function liveLines({ status, progress, trouble }: Snapshot, colors: Color
   if (!status) return [line('run', trouble ?? 'starting')];
   return [
     line('phase', phases(status, colors)),
+    ...(status.warmup ? [line('warm-up', warmup(status.warmup))] : []),
     line('steps', `${bar(status.step, status.steps, BAR_WIDTH)} ${status.step}/${status.steps}`),
     line('trials', progress ? trials(progress) : '–'),
     line('learning', learning(status)),
@@ -33,8 +34,12 @@ export function liveLines({ status, progress, trouble }: Snapshot, colors: Color
 
 function phases(status: RunStatus, colors: Colors): string {
   const now = PHASES.indexOf(status.phase);
-  const next = PHASES[now + 1];
+  const next = PHASES.slice(now + 1).find((phase) => phase !== 'warmup' || status.warmup !== null);
   return `${colors.bold(status.outcome ?? status.phase)}${next && next !== 'ended' ? colors.dim(`  then ${next}`) : ''}`;
+}
+
+function warmup({ updates, steps, lossNatsPerToken }: NonNullable<RunStatus['warmup']>): string {
+  return `${bar(updates, steps, BAR_WIDTH)} ${updates}/${steps} updates · loss ${number(lossNatsPerToken)} nats/token`;
 }
 
 export function trials({ label, trials, done, running, executed, passed, infraFailed }: TrialProgress): string {

@@ -67,7 +67,6 @@ describe('refuseUnbuilt', () => {
     ['train.loss', '[train]\nloss = "ppo"\n'],
     ['train.num_substeps', '[train]\nnum_substeps = 2\n'],
     ['train.overlap_steps', '[train]\noverlap_steps = 1\n'],
-    ['warmup.steps', '[warmup]\nsteps = 1\n'],
     ['eval.every', '[eval]\nevery = 1\n'],
     ['eval.teacher_baseline_from', '[eval]\nteacher_baseline_from = "x"\n'],
     ['budget.max_usd_per_trial', '[budget]\nmax_usd_per_trial = 1\n'],

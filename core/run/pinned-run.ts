@@ -1,5 +1,6 @@
 import type { BlobRef } from '../ids.ts';
 import type { ModelRef, PinnedTask } from './trial.ts';
+import type { WarmupPlan } from './warm-up.ts';
 
 /** The agent as a run pinned it: what harbor is told to run, and the hash of that. */
 export type PinnedAgent = {
@@ -27,6 +28,7 @@ export type RunPlan = {
   readonly rolloutMaxTurns: number;
   readonly episodeTimeoutMs: number;
   readonly gateK: number;
+  readonly warmup: WarmupPlan;
   readonly maxUsd: number | null;
   /** Task queues of the roles that are not the run's own. */
   readonly queues: { readonly rollouts: string; readonly training: string };

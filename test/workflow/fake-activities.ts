@@ -7,6 +7,8 @@ import type { PromotionActivities } from '../../activities/promotion.ts';
 import type { RolloutActivities } from '../../activities/rollouts.ts';
 import type { TeacherActivities } from '../../activities/teacher.ts';
 import type { TrainingActivities } from '../../activities/training.ts';
+import type { WarmupActivities } from '../../activities/warm-up.ts';
+import type { WarmupTrainingActivities } from '../../activities/warm-up-training.ts';
 import type { Evidence } from '../../core/gate/evidence.ts';
 import type { BlobRef, SamplerPath, StatePath } from '../../core/ids.ts';
 import { metricsRowOf } from '../../core/measures/testing/rows.ts';
@@ -23,7 +25,9 @@ export type AllActivities = InputActivities &
   SandboxActivities &
   RolloutActivities &
   TeacherActivities &
-  TrainingActivities;
+  TrainingActivities &
+  WarmupActivities &
+  WarmupTrainingActivities;
 
 export const blob = (name: string) => `sha256:${name}` as BlobRef;
 export const evidence = (mean: number): Evidence => ({
@@ -51,6 +55,7 @@ export function plan(over: Partial<RunPlan> = {}): RunPlan {
     rolloutMaxTurns: 5,
     episodeTimeoutMs: 1000,
     gateK: 1,
+    warmup: { steps: 0, rolloutsPerTask: 1, loaded: false },
     maxUsd: null,
     queues: { rollouts: 'rollouts', training: 'training' },
     ...over,
@@ -163,6 +168,30 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
       },
       meters: { student_train: 3 * episodes.length },
       wallMs: 5,
+    }),
+    checkTrainingTasks: async () => undefined,
+    keepTrajectories: async ({ trajectories, meters }) => {
+      const executed = trajectories.filter((trajectory) => trajectory.executed);
+      const passed = executed.filter((trajectory) => trajectory.passed).length;
+      return { list: blob('trajectories'), trials: trajectories.length, executed: executed.length, passed, meters };
+    },
+    gatherWarmup: async () => ({ ref: blob('set'), datums: 4, updateUsd: 0.01, notice: 'warm-up on 4 sequences' }),
+    drawWarmup: async ({ update }) => [update % 4, (update + 1) % 4],
+    noteWarmup: async () => undefined,
+    trainWarmup: async ({ training, places, update }) => ({
+      nextSeqId: training.nextSeqId + 2,
+      row: {
+        update,
+        datums: places.length,
+        lossTokens: 3 * places.length,
+        contextTokens: 0,
+        learningRate: 1e-4,
+        loss: 3 / update,
+        lossNatsPerToken: 1 / update,
+        gradNorm: 1,
+        wallMs: 5,
+      },
+      meters: { student_train: 3 * places.length },
     }),
     saveSampler: async ({ training, name }) => ({
       path: `tinker://s/sampler_weights/${name}` as SamplerPath,
