@@ -116,7 +116,7 @@ describe('a run that goes well', () => {
     expect(scoredEarly).toBe(true);
   });
 
-  it('tries a trial again under a new id when its infrastructure failed, and trains on executed trials only', async () => {
+  it('tries a trial again under a new id when its infrastructure failed, and trains on all that sampled, graded or not', async () => {
     const trials: string[] = [];
     let trainedOn = -1;
     let meters: unknown;
@@ -125,6 +125,7 @@ describe('a run that goes well', () => {
         resolveRun: async () => pinned({}, { steps: 1 }),
         runTrial: async (spec) => {
           trials.push(spec.trialId);
+          if (spec.trialId.includes('-s0001-000-1')) return trialOf(spec, { spans: null });
           return trialOf(spec, spec.trialId.includes('-s0001-000-0') ? { executed: false, passed: false, reward: null } : {});
         },
         trainBatch: async (order) => {
