@@ -64,12 +64,15 @@ describe('a run that can start', () => {
   });
 
   it('refuses tasks that are no longer what it pinned, graders included', async () => {
-    const { ref: run } = await project.resolve();
+    const { ref: run, holdout } = await project.resolve();
     const activities = project.inputs(new RunRecords(project.blobs));
-    await activities.checkHoldout({ run });
+    await activities.checkTasks({ tasks: holdout });
     await project.file('tasks/x/tests/test.sh', 'echo 1 > "$LOGS_DIR/verifier/reward.txt"\n');
     const changed = { type: 'TaskChanged', nonRetryable: true };
-    expect(await failureOf(activities.checkHoldout({ run }))).toMatchObject({ ...changed, message: expect.stringMatching(/: x\./) });
+    expect(await failureOf(activities.checkTasks({ tasks: holdout }))).toMatchObject({
+      ...changed,
+      message: expect.stringMatching(/: x\./),
+    });
     expect(await activities.drawStepTasks({ run, step: 1 })).toHaveLength(2);
     await project.file('tasks/a/instruction.md', 'something else');
     expect(await failureOf(activities.drawStepTasks({ run, step: 1 }))).toMatchObject(changed);

@@ -8,12 +8,13 @@ import type { PinnedAgent, PinnedRun } from '../core/run/pinned-run.ts';
 import type { Estimate } from '../core/run/results.ts';
 import type { StartInput } from '../core/run/start-input.ts';
 import type { PinnedTask } from '../core/run/trial.ts';
-import { drawTasks } from '../core/training/task-sampler.ts';
+import { drawTasks, interimEvalTasks } from '../core/training/task-sampler.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import type { AppSettings } from '../services/settings/index.ts';
 import type { HarnessStore } from '../services/stores/harness-store.ts';
 import { StoreDamaged } from '../services/stores/version-index.ts';
 import { StoreError } from '../services/stores/version-refs.ts';
+import { importBaselines } from './baseline-import.ts';
 import { claimRun } from './claim-run.ts';
 import { sha256 } from './digest.ts';
 import { readConfig, readTaskIds } from './input-files.ts';
@@ -85,9 +86,17 @@ export function createInputActivities({ records, blobs, projectRoot, settings, f
       return drawn;
     },
 
-    /** Fails with `TaskChanged` when a held-out task or its grader is no longer what the run pinned. */
-    async checkHoldout({ run }: { run: BlobRef }): Promise<void> {
-      await refuseChanged(projectRoot, (await records.load(run)).holdout);
+    /** The training tasks of the run's interim evaluations: a seeded choice, the same for all of them. Never held-out ones. */
+    async drawInterimTasks({ run }: { run: BlobRef }): Promise<readonly PinnedTask[]> {
+      const { train, config, runId } = await records.load(run);
+      const byId = new Map(train.map((task) => [task.id, task]));
+      const ids = interimEvalTasks([...byId.keys()], config.eval.tasks, seedFromName(`${runId} interim`));
+      return ids.map((id) => byId.get(id) as PinnedTask);
+    },
+
+    /** Fails with `TaskChanged` when a task or its grader is no longer what the run pinned. */
+    async checkTasks({ tasks }: { tasks: readonly PinnedTask[] }): Promise<void> {
+      await refuseChanged(projectRoot, tasks);
     },
   };
 }
@@ -106,6 +115,7 @@ async function resolve(
   const { jobTemplate, templateText, train, holdout } = await resolveTasks(projectRoot, config.parsed, ids);
   refuseOverlap(train, holdout);
   const warmup = await loadTrajectories(projectRoot, config.parsed, { train, holdout }, blobs);
+  const baselines = await importBaselines(projectRoot, config.parsed, holdoutTaskIds.ids);
   const pin = ({ id, path, digest }: (typeof train)[number]): PinnedTask => ({ id, path, digest });
   return {
     runId,
@@ -119,13 +129,15 @@ async function resolve(
     plan: planOf(config.parsed, settings.taskQueues),
     train: train.map(pin),
     holdout: holdout.map(pin),
+    importedBaselines: baselines.reports,
     protocolHash: protocolOf(config.parsed, agent, holdout),
-    warnings: warningsFor(config.parsed, jobTemplate),
+    warnings: [...warningsFor(config.parsed, jobTemplate), ...baselines.warnings],
     fileHashes: {
       config: sha256(config.text),
       taskIds: sha256(taskIds.text),
       holdoutTaskIds: sha256(holdoutTaskIds.text),
       jobTemplate: sha256(templateText),
+      ...baselines.fileHashes,
       ...(warmup ? { warmupTrajectories: warmup.fileHash } : {}),
     },
     config: config.parsed,

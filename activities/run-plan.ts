@@ -23,6 +23,8 @@ export function planOf(config: RunConfig, { rollouts, training }: RunPlan['queue
     rolloutMaxTurns: train.rollout_max_turns ?? rollout.max_turns,
     episodeTimeoutMs: rollout.episode_timeout_s * 1000,
     gateK: config.gate.k,
+    interim: { every: config.eval.every, tasks: config.eval.tasks, k: config.eval.k },
+    deferBaselines: config.eval.defer_baselines,
     warmup: { steps: warmup.steps, rolloutsPerTask: warmup.rollouts_per_task, loaded: warmup.trajectories_from !== null },
     maxUsd: config.budget.max_usd,
     queues: { rollouts, training },

@@ -27,8 +27,7 @@ export class RunBoard {
   }
 
   spend(): RunSpend {
-    const steps = this.facts.pinned?.plan.steps ?? 0;
-    return { ...this.facts.spend, maxUsd: this.desk().maxUsd, forecastUsd: forecastOf(this.facts, steps) };
+    return { ...this.facts.spend, maxUsd: this.desk().maxUsd, forecastUsd: forecastOf(this.facts) };
   }
 
   status(): RunStatus {
@@ -49,6 +48,7 @@ export class RunBoard {
       child: this.child,
       checks: facts.checks,
       evaluations: facts.evaluations,
+      interim: facts.interim,
       lastRow: rows.at(-1) ?? null,
       warmup: warmupSteps > 0 ? { updates, steps: warmupSteps, lossNatsPerToken } : null,
       verdict: facts.verdict,

@@ -1,4 +1,5 @@
 import { CancellationScope, startChild, workflowInfo } from '@temporalio/workflow';
+import { evaluationUsd } from '../core/estimate/evaluations-ahead.ts';
 import type { BlobRef } from '../core/ids.ts';
 import type { WarmupProgress } from '../core/run/warm-up.ts';
 import { collect } from './collect.ts';
@@ -41,8 +42,7 @@ async function collected(run: Run): Promise<BlobRef> {
   const { ref, trialPrefix, plan, train, runId } = run.pinned;
   const { teacherModel, warmup } = plan;
   const trials = train.length * warmup.rolloutsPerTask;
-  const measured = run.facts.evaluations.find(({ label }) => label === 'teacher');
-  await run.afford(measured ? (measured.usd / measured.trials) * trials : 0, 'the trajectories of the warm-up');
+  await run.afford(evaluationUsd('teacher', trials, run.facts), 'the trajectories of the warm-up');
   const teacher = { kind: 'base', model: teacherModel, version: teacherModel } as const;
   const { list, meters } = await run.child('warm-up', () =>
     startChild(collect, {

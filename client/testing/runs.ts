@@ -18,6 +18,7 @@ export function runStatus(known: Partial<RunStatus>): RunStatus {
     child: null,
     checks: [],
     evaluations: [],
+    interim: [],
     lastRow: null,
     warmup: null,
     verdict: null,
@@ -41,6 +42,7 @@ export function runResult(known: Partial<RunResult>): RunResult {
 export function evaluation(label: EvalLabel, passed: number, executed: number, tasks = 48): EvalResult {
   return {
     label,
+    source: 'measured',
     model: { kind: 'base', model: label, version: label },
     trials: tasks * 3,
     executed,

@@ -2,7 +2,7 @@ import { PHASES } from '../../core/run/phase.ts';
 import type { RunStatus, TrialProgress } from '../../workflows/messages.ts';
 import type { Colors } from '../console.ts';
 import type { Snapshot } from '../follow.ts';
-import { EVALUATION_NAMES } from './evaluations-table.ts';
+import { evaluationText } from './evaluations-table.ts';
 import { bar, number, percent } from './format.ts';
 import { learned } from './row-text.ts';
 import { spendText } from './spend-text.ts';
@@ -21,7 +21,8 @@ export function liveLines({ status, progress, trouble }: Snapshot, colors: Color
     line('trials', progress ? trials(progress) : '–'),
     line('learning', learning(status)),
     line('spend', spendText(status.spend)),
-    ...(status.evaluations.length > 0 ? [line('held out', heldOut(status))] : []),
+    ...(status.evaluations.length > 0 ? [line('held out', status.evaluations.map(evaluationText).join(' · '))] : []),
+    ...status.interim.slice(-1).map((newest) => line('interim', `${evaluationText(newest)} on training tasks`)),
     ...status.notices.slice(-2).map((notice) => line('note', colors.yellow(notice))),
     ...(status.waitingFor
       ? waitText(status.waitingFor, status.runId)
@@ -50,10 +51,4 @@ export function trials({ label, trials, done, running, executed, passed, infraFa
 function learning({ lastRow }: RunStatus): string {
   if (!lastRow) return 'no step is done yet';
   return `step ${lastRow.step}: ${learned(lastRow)}`;
-}
-
-function heldOut({ evaluations }: RunStatus): string {
-  return evaluations
-    .map(({ label, solveRate, passed, executed }) => `${EVALUATION_NAMES[label]} ${percent(solveRate)} (${passed}/${executed})`)
-    .join(' · ');
 }

@@ -1,5 +1,7 @@
+import type { EvalResult } from '../../core/run/results.ts';
+import { stepOfInterim } from '../../core/run/step-name.ts';
 import type { Snapshot } from '../follow.ts';
-import { EVALUATION_NAMES } from './evaluations-table.ts';
+import { evaluationName, tasksText } from './evaluations-table.ts';
 import { percent } from './format.ts';
 import { learned } from './row-text.ts';
 import { spendText } from './spend-text.ts';
@@ -13,6 +15,7 @@ export class PlainProgress {
   private phase = '';
   private step = 0;
   private evaluations = 0;
+  private interimStep = 0;
   private notices = 0;
   private waitId: string | null = null;
   private trouble: string | null = null;
@@ -36,12 +39,15 @@ export class PlainProgress {
       if (trouble) yield trouble;
     }
     if (!status) return;
-    for (const { label, solveRate, passed, executed, perTask } of status.evaluations.slice(this.evaluations))
-      yield `${EVALUATION_NAMES[label]} on held-out tasks: ${percent(solveRate)} (${passed}/${executed} over ${perTask.length} tasks)`;
+    for (const evaluation of status.evaluations.slice(this.evaluations)) yield measured(evaluation, 'held-out');
     this.evaluations = status.evaluations.length;
     if (status.lastRow && status.step > this.step) {
       this.step = status.step;
       yield `step ${status.step}/${status.steps}: ${learned(status.lastRow)} · spend ${spendText(status.spend)}`;
+    }
+    for (const evaluation of status.interim.filter(({ label }) => stepOfInterim(label) > this.interimStep)) {
+      this.interimStep = stepOfInterim(evaluation.label);
+      yield measured(evaluation, 'training');
     }
     for (const notice of status.notices.slice(this.notices)) yield `note: ${notice}`;
     this.notices = status.notices.length;
@@ -55,6 +61,12 @@ export class PlainProgress {
       if (status.waitingFor) yield waitText(status.waitingFor, status.runId);
     }
   }
+}
+
+function measured(evaluation: EvalResult, kind: 'held-out' | 'training'): string {
+  const { solveRate, passed, executed } = evaluation;
+  const counts = `${passed}/${executed} over ${tasksText(evaluation)} tasks`;
+  return `${evaluationName(evaluation)} on ${kind} tasks: ${percent(solveRate)} (${counts})`;
 }
 
 /** A run that waits for a person has said so and stays silent. */

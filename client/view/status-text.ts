@@ -2,19 +2,20 @@ import type { Check } from '../../core/run/results.ts';
 import type { RunStatus } from '../../workflows/messages.ts';
 import type { Colors } from '../console.ts';
 import type { Failure } from '../failure.ts';
-import { evaluationsTable } from './evaluations-table.ts';
+import { evaluationsTable, interimTable } from './evaluations-table.ts';
 import { liveLines } from './live.ts';
 import { verdictLines } from './verdict-text.ts';
 
 /** A run at one moment, in full: what `stillroom status` prints. */
 export function statusText(status: RunStatus, failure: Failure | null, colors: Colors): string {
-  const { student, teacher, agent, checks, evaluations, verdict, decisions } = status;
+  const { student, teacher, agent, checks, evaluations, interim, verdict, decisions } = status;
   const blocks = [
     `${colors.bold(status.runId)}${agent ? `: ${agent}, student ${student}, teacher ${teacher}` : ''}`,
     ...(failure ? [colors.red(`failed (${failure.type}): ${failure.message}`)] : []),
     liveLines({ status, progress: null, trouble: null }, colors).join('\n'),
     checks.map((check) => checkLine(check, colors)).join('\n'),
     ...(evaluations.length > 0 ? [evaluationsTable(evaluations, colors)] : []),
+    ...(interim.length > 0 ? [interimTable(interim, colors)] : []),
     ...(verdict ? [verdictLines(verdict, colors).join('\n')] : []),
     decisions.map(decisionLine).join('\n'),
   ];

@@ -55,6 +55,8 @@ export function plan(over: Partial<RunPlan> = {}): RunPlan {
     rolloutMaxTurns: 5,
     episodeTimeoutMs: 1000,
     gateK: 1,
+    interim: { every: 0, tasks: 2, k: 1 },
+    deferBaselines: false,
     warmup: { steps: 0, rolloutsPerTask: 1, loaded: false },
     maxUsd: null,
     queues: { rollouts: 'rollouts', training: 'training' },
@@ -75,6 +77,7 @@ export function pinned(over: Partial<PinnedRun> = {}, planOver: Partial<RunPlan>
     plan: plan(planOver),
     train: ['a', 'b', 'c'].map(task),
     holdout: ['x', 'y'].map(task),
+    importedBaselines: { teacher: null, student: null },
     protocolHash: 'p',
     warnings: [],
     fileHashes: {},
@@ -129,7 +132,8 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
   return {
     resolveRun: async () => pinned(),
     estimateRun: async () => ESTIMATE,
-    checkHoldout: async () => undefined,
+    checkTasks: async () => undefined,
+    drawInterimTasks: async () => pinned().train.slice(0, 2),
     drawStepTasks: async () => pinned().train.slice(0, 2),
     tallySpend: async ({ meters }) => ({
       usd: Object.values(meters).reduce((sum, tokens) => sum + tokens, 0) / 100,
@@ -203,6 +207,7 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
       const passed = label === 'student-before' ? 1 : trials.length;
       return {
         label,
+        source: 'measured',
         model,
         trials: trials.length,
         executed: trials.length,
