@@ -3,7 +3,7 @@ import type { RunStatus, TrialProgress } from '../../workflows/messages.ts';
 import type { Colors } from '../console.ts';
 import type { Snapshot } from '../follow.ts';
 import { evaluationText } from './evaluations-table.ts';
-import { bar, number, percent } from './format.ts';
+import { bar, number } from './format.ts';
 import { learned } from './row-text.ts';
 import { spendText } from './spend-text.ts';
 import { waitText } from './wait-text.ts';
