@@ -66,8 +66,14 @@ export type TrainResult = {
 export type Health = { readonly step: number; readonly entropyNatsPerToken: number; readonly sampledTokensPerEpisode: number };
 
 /** What the guards remember from step to step. */
-export type GuardState = { readonly baseline: Health | null; readonly killStreak: number; readonly emptyStreak: number };
-export const NO_GUARD_STATE: GuardState = { baseline: null, killStreak: 0, emptyStreak: 0 };
+export type GuardState = {
+  readonly baseline: Health | null;
+  readonly killStreak: number;
+  /** The step that began the streak of kills: what was saved from it on is no place to go on from. Null when there is none. */
+  readonly killStreakFrom: number | null;
+  readonly emptyStreak: number;
+};
+export const NO_GUARD_STATE: GuardState = { baseline: null, killStreak: 0, killStreakFrom: null, emptyStreak: 0 };
 
 /** What a step must know of the run's money to tell its share of it. */
 export type MoneySoFar = {
