@@ -63,6 +63,24 @@ describe('a run that can start', () => {
     expect(drawn.map(({ id }) => id).sort()).toEqual(['a', 'b']);
   });
 
+  it('has fixed training tasks for its interim evaluations, other ones than another run', async () => {
+    const ids = Array.from({ length: 8 }, (_, index) => `t${index}`);
+    for (const id of ids) await project.task(id);
+    const of = async (runId: string, tasks: number) => {
+      const config = `${CONFIG}[eval]\nevery = 2\ntasks = ${tasks}\nk = 5\n`;
+      const { ref, plan } = await project.resolve({ config, taskIds: ids }, { runId, executionId: `e-${runId}` });
+      expect(plan).toMatchObject({ interim: { every: 2, tasks, k: 5 }, deferBaselines: false, gateK: 3 });
+      const drawn = (await project.inputs().drawInterimTasks({ run: ref })).map(({ id }) => id);
+      expect((await project.inputs().drawInterimTasks({ run: ref })).map(({ id }) => id)).toEqual(drawn);
+      return drawn;
+    };
+    const drawn = await of('r1', 3);
+    expect(new Set(drawn).size).toBe(3);
+    expect(ids).toEqual(expect.arrayContaining(drawn));
+    expect(await of('r2', 3)).not.toEqual(drawn);
+    expect((await of('r3', 12)).toSorted()).toEqual(ids);
+  });
+
   it('refuses tasks that are no longer what it pinned, graders included', async () => {
     const { ref: run, holdout } = await project.resolve();
     const activities = project.inputs(new RunRecords(project.blobs));
