@@ -95,7 +95,8 @@ describe('parseRunConfig', () => {
 
 describe('refuseUnbuilt', () => {
   it('accepts the defaults and the keys that are built', () => {
-    const built = '[train]\nadvantage_clip = 5.0\ncenter_advantages = true\n[gate]\nconfidence = 0.95\n[budget]\nmax_usd = 3\n';
+    const built =
+      '[train]\nloss = "ppo"\nnum_substeps = 2\nadvantage_clip = 5.0\ncenter_advantages = true\n[gate]\nconfidence = 0.95\n[budget]\nmax_usd = 3\n';
     expect(refuseUnbuilt(parsed())).toEqual([]);
     expect(refuseUnbuilt(parsed(built))).toEqual([]);
     const evals = '[eval]\nevery = 1\nteacher_baseline_from = "t"\nstudent_baseline_from = "s"\ndefer_baselines = true\n';

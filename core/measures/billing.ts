@@ -1,4 +1,4 @@
-import { prefixRuns } from '../tokens/datums.ts';
+import { inCallOrder, prefixRuns } from '../tokens/datums.ts';
 import type { Span } from '../tokens/span.ts';
 import { METERS, type Meter, type MeterTokens } from './meters.ts';
 import { type Pricing, priceOf } from './spend.ts';
@@ -26,7 +26,7 @@ export class BillingError extends Error {
 
 /** Volume of one episode. Calls that extend one another are one sequence; cached volume never goes below zero. */
 export function episodeVolume(spans: readonly Pick<Span, 'callIndex' | 'prompt' | 'sampled'>[]): TokenVolume {
-  const ordered = spans.toSorted((a, b) => a.callIndex - b.callIndex);
+  const ordered = inCallOrder(spans);
   const uniqueTokens = prefixRuns(ordered).reduce((sum, run) => sum + run.length, 0);
   const promptTokens = ordered.reduce((sum, span) => sum + span.prompt.length, 0);
   const sampledTokens = ordered.reduce((sum, span) => sum + span.sampled.length, 0);

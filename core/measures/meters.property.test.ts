@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { anyBatch, tightLimits, wideLimits } from '../../test/support/any-episode.ts';
 import { buildDatums, countTokens } from '../tokens/datums.ts';
-import { anyBatch, tightLimits, wideLimits } from '../tokens/testing/any-episode.ts';
 import { addVolumes, episodeVolume, rolloutMeters, scoringMeters } from './billing.ts';
 import { batchHealth, trialTokens } from './health.ts';
 import { addMeters, METERS } from './meters.ts';

@@ -1,6 +1,6 @@
 import { at } from '../lists.ts';
-import { countTokens } from './datums.ts';
 import type { Datum } from './span.ts';
+import { lengthOf, lossStretches } from './stretches.ts';
 import { TokenError } from './token-error.ts';
 
 export type AdvantageOptions = {
@@ -45,98 +45,128 @@ export function computeAdvantages(datums: readonly Datum[], rows: readonly Float
   const clip = options.advantageClip ?? Number.POSITIVE_INFINITY;
   const kept: Datum[] = [];
   const advantages: Float64Array[] = [];
+  const keptStretches: Stretches[] = [];
+  const kl = { sum: 0, count: 0 };
   let clippedTokens = 0;
-  let mismatchDrops = 0;
   datums.forEach((datum, i) => {
     const row = at(rows, i);
-    if (!scoresEveryLossToken(datum, row)) {
-      mismatchDrops++;
-      return;
-    }
+    // A row of the wrong length cannot be paired with tokens. Every other one counts in the KL: the scores of a dropped datum are real.
+    if (row.length !== datum.tokens.length) return;
+    addKl(kl, datum, row);
+    const stretches = lossStretches(datum.mask);
+    if (!scoresEveryLossToken(row, stretches)) return;
     const gaps = new Float64Array(row.length);
-    clippedTokens += fillGaps(gaps, datum, row, clip);
+    clippedTokens += fillGaps(gaps, datum, row, stretches, clip);
     kept.push(datum);
     advantages.push(gaps);
+    keptStretches.push(stretches);
   });
-  if (options.centerAdvantages) center(kept, advantages);
-  const stats = { datums: kept.length, mismatchDrops, clippedTokens, ...countTokens(kept), ...spread(kept, advantages) };
-  return { kept, advantages, stats, reverseKlNatsPerToken: reverseKl(datums, rows) };
+  if (options.centerAdvantages) center(advantages, keptStretches);
+  const { sum, lossTokens, nonZeroTokens } = sumsOf(advantages, keptStretches);
+  const advantageMean = lossTokens === 0 ? null : sum / lossTokens;
+  const stats: AdvantageStats = {
+    datums: kept.length,
+    mismatchDrops: datums.length - kept.length,
+    clippedTokens,
+    lossTokens,
+    contextTokens: kept.reduce((tokens, { mask }) => tokens + mask.length, 0) - lossTokens,
+    nonZeroTokens,
+    advantageMean,
+    advantageStd: advantageMean === null ? null : Math.sqrt(squaresAround(advantageMean, advantages, keptStretches) / lossTokens),
+  };
+  return { kept, advantages, stats, reverseKlNatsPerToken: kl.count === 0 ? null : kl.sum / kl.count };
+}
+
+/** The loss positions of a datum, as `lossStretches` gives them: the loops below visit no others. */
+type Stretches = readonly number[];
+
+/** Adds student − teacher of every position that has a score. */
+function addKl(kl: { sum: number; count: number }, { logprobs }: Datum, row: Float64Array): void {
+  let { sum, count } = kl;
+  for (let p = 1; p < row.length; p++) {
+    const score = row[p] as number;
+    if (!Number.isFinite(score)) continue;
+    sum += (logprobs[p] as number) - score;
+    count++;
+  }
+  kl.sum = sum;
+  kl.count = count;
+}
+
+/** Position 0 has nothing before it that could predict it: a loss token there has no score. */
+function scoresEveryLossToken(row: Float64Array, stretches: Stretches): boolean {
+  if (stretches[0] === 0) return false;
+  for (let s = 0; s < stretches.length; s += 2) {
+    const to = stretches[s + 1] as number;
+    for (let p = stretches[s] as number; p < to; p++) if (!Number.isFinite(row[p])) return false;
+  }
+  return true;
 }
 
 /** Writes teacher − student at loss positions, clipped; returns how many were clipped. */
-function fillGaps(gaps: Float64Array, { mask, logprobs }: Datum, row: Float64Array, clip: number): number {
+function fillGaps(gaps: Float64Array, { logprobs }: Datum, row: Float64Array, stretches: Stretches, clip: number): number {
   let clipped = 0;
-  for (let p = 0; p < gaps.length; p++) {
-    if (mask[p] === 0) continue;
-    const gap = (row[p] as number) - (logprobs[p] as number);
-    if (gap > clip || gap < -clip) clipped++;
-    gaps[p] = Math.max(-clip, Math.min(clip, gap));
+  for (let s = 0; s < stretches.length; s += 2) {
+    const to = stretches[s + 1] as number;
+    for (let p = stretches[s] as number; p < to; p++) {
+      const gap = (row[p] as number) - (logprobs[p] as number);
+      if (gap > clip || gap < -clip) clipped++;
+      gaps[p] = Math.max(-clip, Math.min(clip, gap));
+    }
   }
   return clipped;
 }
 
-function scoresEveryLossToken(datum: Datum, row: Float64Array): boolean {
-  if (row.length !== datum.tokens.length || datum.mask[0] === 1) return false;
-  for (let p = 1; p < row.length; p++) if (datum.mask[p] === 1 && !Number.isFinite(row[p])) return false;
-  return true;
-}
-
-/** Sums over loss tokens, in one pass; loops read typed arrays directly because a batch has millions of entries. */
-function lossSums(
-  datums: readonly Datum[],
-  values: readonly Float64Array[],
-  around: number,
-): { sum: number; squares: number; count: number } {
-  let sum = 0;
-  let squares = 0;
-  let count = 0;
-  for (let d = 0; d < datums.length; d++) {
-    const { mask } = at(datums, d);
-    const list = at(values, d);
-    for (let p = 0; p < mask.length; p++) {
-      if (mask[p] === 0) continue;
-      const value = (list[p] as number) - around;
-      sum += value;
-      squares += value * value;
-      count++;
-    }
-  }
-  return { sum, squares, count };
-}
-
-function center(datums: readonly Datum[], advantages: readonly Float64Array[]): void {
-  const { sum, count } = lossSums(datums, advantages, 0);
-  const mean = count === 0 ? 0 : sum / count;
-  for (let d = 0; d < datums.length; d++) {
-    const { mask } = at(datums, d);
-    const list = at(advantages, d);
-    for (let p = 0; p < mask.length; p++) if (mask[p] === 1) list[p] = (list[p] as number) - mean;
-  }
-}
-
-function spread(datums: readonly Datum[], advantages: readonly Float64Array[]) {
-  const { sum, count } = lossSums(datums, advantages, 0);
-  let nonZeroTokens = 0;
-  for (const list of advantages) for (let p = 0; p < list.length; p++) if (list[p] !== 0) nonZeroTokens++;
-  if (count === 0) return { advantageMean: null, advantageStd: null, nonZeroTokens };
-  const advantageMean = sum / count;
-  const { squares } = lossSums(datums, advantages, advantageMean);
-  return { advantageMean, advantageStd: Math.sqrt(squares / count), nonZeroTokens };
-}
-
-/** Dropped datums count too: their scores are real. A row of the wrong length cannot be paired with tokens and is left out. */
-function reverseKl(datums: readonly Datum[], rows: readonly Float64Array[]): number | null {
-  let sum = 0;
-  let count = 0;
-  datums.forEach(({ logprobs }, d) => {
-    const row = at(rows, d);
-    if (row.length !== logprobs.length) return;
-    for (let p = 1; p < row.length; p++) {
-      const score = row[p] as number;
-      if (!Number.isFinite(score)) continue;
-      sum += (logprobs[p] as number) - score;
-      count++;
-    }
+/** Over all loss tokens of the batch, in their order. */
+function sumsOf(advantages: readonly Float64Array[], stretches: readonly Stretches[]) {
+  const sums = { sum: 0, lossTokens: 0, nonZeroTokens: 0 };
+  advantages.forEach((gaps, d) => {
+    addGaps(sums, gaps, at(stretches, d));
   });
-  return count === 0 ? null : sum / count;
+  return sums;
+}
+
+function addGaps(sums: { sum: number; lossTokens: number; nonZeroTokens: number }, gaps: Float64Array, stretches: Stretches): void {
+  let { sum, nonZeroTokens } = sums;
+  for (let s = 0; s < stretches.length; s += 2) {
+    const to = stretches[s + 1] as number;
+    for (let p = stretches[s] as number; p < to; p++) {
+      sum += gaps[p] as number;
+      if (gaps[p] !== 0) nonZeroTokens++;
+    }
+  }
+  sums.sum = sum;
+  sums.nonZeroTokens = nonZeroTokens;
+  sums.lossTokens += lengthOf(stretches);
+}
+
+function squaresAround(mean: number, advantages: readonly Float64Array[], stretches: readonly Stretches[]): number {
+  return advantages.reduce((sum, gaps, d) => addSquares(sum, mean, gaps, at(stretches, d)), 0);
+}
+
+function addSquares(before: number, mean: number, gaps: Float64Array, stretches: Stretches): number {
+  let squares = before;
+  for (let s = 0; s < stretches.length; s += 2) {
+    const to = stretches[s + 1] as number;
+    for (let p = stretches[s] as number; p < to; p++) {
+      const off = (gaps[p] as number) - mean;
+      squares += off * off;
+    }
+  }
+  return squares;
+}
+
+function center(advantages: readonly Float64Array[], stretches: readonly Stretches[]): void {
+  const { sum, lossTokens } = sumsOf(advantages, stretches);
+  if (lossTokens === 0) return;
+  advantages.forEach((gaps, d) => {
+    subtract(sum / lossTokens, gaps, at(stretches, d));
+  });
+}
+
+function subtract(mean: number, gaps: Float64Array, stretches: Stretches): void {
+  for (let s = 0; s < stretches.length; s += 2) {
+    const to = stretches[s + 1] as number;
+    for (let p = stretches[s] as number; p < to; p++) gaps[p] = (gaps[p] as number) - mean;
+  }
 }

@@ -1,5 +1,7 @@
 import { at } from '../lists.ts';
+import { commonLength } from './prefix.ts';
 import type { Datum, Episode, Span } from './span.ts';
+import { lengthOf, lossStretches } from './stretches.ts';
 import { TokenError } from './token-error.ts';
 
 /** The stop reason of an episode whose agent ran out of context: it is dropped whole, with or without spans. */
@@ -32,9 +34,10 @@ export type DatumStats = {
 export type Run = { readonly from: number; readonly to: number; readonly length: number };
 
 /**
- * Merges the calls of each episode into training sequences. A prompt that starts with everything seen so far extends the sequence; any
- * other prompt opens a fragment. Sequences without a loss token are left out and take no fragment number.
- * Time is linear in the tokens of the spans; the result holds one typed array per column.
+ * Merges the calls of each episode, in the order of their indices, into training sequences. A prompt that starts with everything seen so
+ * far extends the sequence; any other prompt opens a fragment. Sequences without a loss token are left out and take no fragment number.
+ * Time is linear in the tokens of the spans, and in those of the datums alone where prompts share memory, as `decodeEpisode` makes them;
+ * the result holds one typed array per column.
  * @throws TokenError `span_length_mismatch` when a span has more or fewer log-probabilities than sampled tokens.
  */
 export function buildDatums(episodes: readonly Episode[], limits: DatumLimits): { datums: Datum[]; stats: DatumStats } {
@@ -43,7 +46,8 @@ export function buildDatums(episodes: readonly Episode[], limits: DatumLimits): 
   let overflowDrops = 0;
   let overlongDrops = 0;
   let sampledTokens = 0;
-  for (const episode of episodes) {
+  for (const given of episodes) {
+    const episode = { ...given, spans: inCallOrder(given.spans) };
     episode.spans.forEach((span) => {
       const problem = spanProblem(span);
       if (problem) throw new TokenError('span_length_mismatch', `trial ${episode.trial}, call ${span.callIndex}`, problem);
@@ -72,6 +76,11 @@ export function buildDatums(episodes: readonly Episode[], limits: DatumLimits): 
   };
 }
 
+/** Calls as they were made; those of one index in the order given. */
+export function inCallOrder<S extends Pick<Span, 'callIndex'>>(spans: readonly S[]): S[] {
+  return spans.toSorted((a, b) => a.callIndex - b.callIndex);
+}
+
 /** What makes a span unacceptable, or null. A call that sampled nothing is fine. */
 export function spanProblem(span: Pick<Span, 'sampled' | 'logprobs'>): string | null {
   if (span.sampled.length === span.logprobs.length) return null;
@@ -84,7 +93,7 @@ export function countTokens(datums: readonly Datum[]): { lossTokens: number; con
   let tokens = 0;
   for (const { mask } of datums) {
     tokens += mask.length;
-    for (let i = 0; i < mask.length; i++) lossTokens += mask[i] as number;
+    lossTokens += lengthOf(lossStretches(mask));
   }
   return { lossTokens, contextTokens: tokens - lossTokens };
 }
@@ -113,13 +122,12 @@ function extendsSpan(prompt: Int32Array, before: Pick<Span, 'prompt' | 'sampled'
   const context = before.prompt;
   const sampled = before.sampled;
   if (prompt.length < context.length + sampled.length) return false;
-  for (let i = 0; i < sampled.length; i++) if (prompt[context.length + i] !== sampled[i]) return false;
-  for (let i = 0; i < context.length; i++) if (prompt[i] !== context[i]) return false;
-  return true;
+  return commonLength(prompt, context.length, sampled) === sampled.length && commonLength(prompt, 0, context) === context.length;
 }
 
-function hasLossToken(span: Span): boolean {
-  return span.logprobs.some((logprob) => Number.isFinite(logprob));
+function hasLossToken({ logprobs }: Span): boolean {
+  for (let i = 0; i < logprobs.length; i++) if (Number.isFinite(logprobs[i])) return true;
+  return false;
 }
 
 /** The last call's prompt already holds all earlier calls; they only mark where their samples lie in it. */
@@ -133,12 +141,18 @@ function mergeRun(episode: Episode, run: Run, fragment: number): Datum {
   for (let s = run.from; s < run.to; s++) {
     const span = at(episode.spans, s);
     const start = span.prompt.length;
-    for (let i = 0; i < span.logprobs.length; i++) {
-      const logprob = span.logprobs[i] as number;
-      if (!Number.isFinite(logprob)) continue;
-      mask[start + i] = 1;
-      logprobs[start + i] = logprob;
-    }
+    const end = start + span.logprobs.length;
+    logprobs.set(span.logprobs, start);
+    mask.fill(1, start, end);
+    maskUnusable(mask, logprobs, start, end);
   }
   return { trial: episode.trial, fragment, tokens, mask, logprobs };
+}
+
+function maskUnusable(mask: Uint8Array, logprobs: Float64Array, from: number, to: number): void {
+  for (let p = from; p < to; p++) {
+    if (Math.abs(logprobs[p] as number) < Number.POSITIVE_INFINITY) continue;
+    mask[p] = 0;
+    logprobs[p] = 0;
+  }
 }

@@ -1,6 +1,7 @@
 import type { TrialId } from '../ids.ts';
 import { at } from '../lists.ts';
 import { packColumns, unpackColumns } from './columns.ts';
+import { commonLength } from './prefix.ts';
 import type { Episode, Span } from './span.ts';
 import { TokenError } from './token-error.ts';
 
@@ -40,7 +41,10 @@ export function encodeEpisode(episode: Episode): Uint8Array {
   ]);
 }
 
-/** Reads what `encodeEpisode` wrote. @throws TokenError `corrupt_bytes`. */
+/**
+ * Reads what `encodeEpisode` wrote. Calls that extend one another are views of one array, so that a conversation takes memory for its tokens
+ * and not for the square of its turns: copy before changing. @throws TokenError `corrupt_bytes`.
+ */
 export function decodeEpisode(bytes: Uint8Array): Episode {
   const { meta, columns } = unpackColumns<EpisodeMeta>(MAGIC, VERSION, 'episode', bytes);
   const [shared, restLengths, sampledLengths, rest, sampled, logprobs] = columns as [
@@ -51,16 +55,26 @@ export function decodeEpisode(bytes: Uint8Array): Episode {
     Int32Array,
     Float64Array,
   ];
+  // Where each call ends in the conversation, and where the last of those ends that extend it: so much memory they share.
+  const ends = shared.map((sharedTokens, i) => sharedTokens + (restLengths[i] as number) + (sampledLengths[i] as number));
+  const needs = ends.slice();
+  for (let i = ends.length - 2; i >= 0; i--) if (shared[i + 1] === ends[i]) needs[i] = needs[i + 1] as number;
   const spans: Span[] = [];
+  let memory = new Int32Array(0);
   let restAt = 0;
   let sampledAt = 0;
   shared.forEach((sharedTokens, i) => {
     const restTo = restAt + (restLengths[i] as number);
     const sampledTo = sampledAt + (sampledLengths[i] as number);
+    const end = ends[i] as number;
+    const sampleStart = end - (sampledTo - sampledAt);
+    if (i === 0 || sharedTokens !== ends[i - 1]) memory = grown(memory.subarray(0, sharedTokens), needs[i] as number);
+    memory.set(rest.subarray(restAt, restTo), sharedTokens);
+    memory.set(sampled.subarray(sampledAt, sampledTo), sampleStart);
     spans.push({
       callIndex: at(meta.callIndex, i),
-      prompt: joinPrompt(spans[i - 1], sharedTokens, rest.subarray(restAt, restTo)),
-      sampled: sampled.slice(sampledAt, sampledTo),
+      prompt: memory.subarray(0, sampleStart),
+      sampled: memory.subarray(sampleStart, end),
       logprobs: logprobs.slice(sampledAt, sampledTo),
       stop: at(meta.stop, i),
       sampler: at(meta.sampler, i),
@@ -77,22 +91,15 @@ export function decodeEpisode(bytes: Uint8Array): Episode {
 /** Tokens at the start of `prompt` that equal the call before it, prompt and sample taken together. */
 function sharedLength(prompt: Int32Array, before: Span | undefined): number {
   if (!before) return 0;
-  const contextLength = before.prompt.length;
-  const longest = Math.min(prompt.length, contextLength + before.sampled.length);
-  let n = 0;
-  while (n < longest && prompt[n] === (n < contextLength ? before.prompt[n] : before.sampled[n - contextLength])) n++;
-  return n;
+  const context = commonLength(prompt, 0, before.prompt);
+  return context < before.prompt.length ? context : context + commonLength(prompt, context, before.sampled);
 }
 
-function joinPrompt(before: Span | undefined, sharedTokens: number, rest: Int32Array): Int32Array {
-  const prompt = new Int32Array(sharedTokens + rest.length);
-  if (before) {
-    const fromPrompt = before.prompt.subarray(0, sharedTokens);
-    prompt.set(fromPrompt);
-    prompt.set(before.sampled.subarray(0, sharedTokens - fromPrompt.length), fromPrompt.length);
-  }
-  prompt.set(rest, sharedTokens);
-  return prompt;
+/** A copy with room for `length` tokens. */
+function grown(tokens: Int32Array, length: number): Int32Array<ArrayBuffer> {
+  const memory = new Int32Array(length);
+  memory.set(tokens);
+  return memory;
 }
 
 export function concatInt32(parts: readonly Int32Array[]): Int32Array {

@@ -1,8 +1,9 @@
 import type { TrialId } from '../ids.ts';
 import { at } from '../lists.ts';
 import { packColumns, unpackColumns } from './columns.ts';
-import { concatInt32 } from './episode-codec.ts';
+import { concatFloat64, concatInt32 } from './episode-codec.ts';
 import type { Datum } from './span.ts';
+import { lossStretches } from './stretches.ts';
 import { datumName, TokenError } from './token-error.ts';
 
 /** The training sequences of one episode with the teacher's rows, as `keepTeacherRow` returns them: one row per datum. */
@@ -27,17 +28,9 @@ export function encodeScoredEpisode(scored: ScoredEpisode): Uint8Array {
       throw new TokenError('length', datumName(datum), `${at(rows, d).length} scores for ${datum.tokens.length} tokens`);
     }
   });
-  const lossTokens = datums.reduce((sum, datum) => sum + datum.mask.reduce((n, isLoss) => n + isLoss, 0), 0);
-  const logprobs = new Float64Array(lossTokens);
-  const scores = new Float64Array(lossTokens);
-  let next = 0;
-  datums.forEach((datum, d) => {
-    for (let p = 0; p < datum.mask.length; p++) {
-      if (datum.mask[p] === 0) continue;
-      logprobs[next] = datum.logprobs[p] as number;
-      scores[next++] = at(rows, d)[p] as number;
-    }
-  });
+  const stretches = datums.map((datum) => lossStretches(datum.mask));
+  const logprobs = concatFloat64(stretches.flatMap((own, d) => partsOf(at(datums, d).logprobs, own)));
+  const scores = concatFloat64(stretches.flatMap((own, d) => partsOf(at(rows, d), own)));
   const meta: ScoredMeta = { trial: scored.trial, fragments: datums.map((datum) => datum.fragment) };
   const mask = new Uint8Array(datums.reduce((sum, datum) => sum + datum.mask.length, 0));
   let maskAt = 0;
@@ -62,10 +55,13 @@ export function decodeScoredEpisode(bytes: Uint8Array): ScoredEpisode {
     const own = mask.slice(from, from + length);
     const logprobs = new Float64Array(length);
     const row = new Float64Array(length).fill(Number.NaN);
-    for (let p = 0; p < length; p++) {
-      if (own[p] === 0) continue;
-      logprobs[p] = lossLogprobs[lossAt] as number;
-      row[p] = lossScores[lossAt++] as number;
+    const stretches = lossStretches(own);
+    for (let s = 0; s < stretches.length; s += 2) {
+      const start = stretches[s] as number;
+      const lossTo = lossAt + (stretches[s + 1] as number) - start;
+      logprobs.set(lossLogprobs.subarray(lossAt, lossTo), start);
+      row.set(lossScores.subarray(lossAt, lossTo), start);
+      lossAt = lossTo;
     }
     datums.push({ trial, fragment: at(meta.fragments, d), tokens: tokens.slice(from, from + length), mask: own, logprobs });
     rows.push(row);
@@ -75,4 +71,8 @@ export function decodeScoredEpisode(bytes: Uint8Array): ScoredEpisode {
     throw new TokenError('corrupt_bytes', `scored episode of trial ${meta.trial}`, 'its columns do not add up; the blob cannot be read');
   }
   return { trial, datums, rows };
+}
+
+function partsOf(values: Float64Array, stretches: readonly number[]): Float64Array[] {
+  return Array.from({ length: stretches.length / 2 }, (_, s) => values.subarray(stretches[2 * s], stretches[2 * s + 1]));
 }

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { anyBatch, tightLimits, wideLimits } from '../../test/support/any-episode.ts';
 import { at } from '../lists.ts';
 import { type AdvantageOptions, computeAdvantages } from './advantages.ts';
 import { buildDatums } from './datums.ts';
 import type { Datum, Episode } from './span.ts';
 import { keepTeacherRow } from './teacher-row.ts';
-import { anyBatch, tightLimits, wideLimits } from './testing/any-episode.ts';
 import { datumName, TokenError } from './token-error.ts';
 import { buildTopkReplicas, type TopkRow } from './topk.ts';
 import { toWire } from './wire.ts';

@@ -1,4 +1,5 @@
 import type { Datum } from './span.ts';
+import { lossStretches } from './stretches.ts';
 import { datumName, TokenError } from './token-error.ts';
 
 /**
@@ -12,14 +13,17 @@ export function keepTeacherRow(datum: Datum, row: ArrayLike<number | null | unde
     throw new TokenError('length', datumName(datum), `the teacher returned ${row.length} log-probabilities for ${n} tokens`);
   }
   const kept = new Float64Array(n).fill(Number.NaN);
-  for (let p = 1; p < n; p++) {
-    if (datum.mask[p] === 0) continue;
-    const logprob = row[p];
-    if (typeof logprob !== 'number' || !Number.isFinite(logprob)) {
-      const message = `the teacher's log-probability at loss position ${p} is ${logprob}; the step cannot be trained without it`;
-      throw new TokenError('missing_at_loss_position', datumName(datum), message);
+  const stretches = lossStretches(datum.mask);
+  for (let s = 0; s < stretches.length; s += 2) {
+    const to = stretches[s + 1] as number;
+    for (let p = Math.max(1, stretches[s] as number); p < to; p++) {
+      const logprob = row[p];
+      if (typeof logprob !== 'number' || !Number.isFinite(logprob)) {
+        const message = `the teacher's log-probability at loss position ${p} is ${logprob}; the step cannot be trained without it`;
+        throw new TokenError('missing_at_loss_position', datumName(datum), message);
+      }
+      kept[p] = logprob;
     }
-    kept[p] = logprob;
   }
   return kept;
 }

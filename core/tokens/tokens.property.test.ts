@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { anyBatch, anyEpisode, tightLimits, wideLimits } from '../../test/support/any-episode.ts';
 import { at } from '../lists.ts';
 import { buildDatums } from './datums.ts';
+import { decodeEpisode, encodeEpisode } from './episode-codec.ts';
 import type { Datum, Episode, Span } from './span.ts';
-import { anyBatch, anyEpisode, tightLimits, wideLimits } from './testing/any-episode.ts';
 
 const RUNS = { numRuns: 400 };
 const lossPositions = (datum: Datum) => [...datum.mask.keys()].filter((p) => datum.mask[p] === 1);
@@ -62,6 +63,22 @@ it('merged calls, split again where each began, are the calls that were made', (
       const lengths = conversations.map((calls) => Math.max(...calls.map(({ prompt, sampled }) => prompt.length + sampled.length)));
       expect(datums.map(({ tokens }) => tokens.length)).toEqual(lengths);
     }),
+    RUNS,
+  );
+});
+
+it('an episode trains the same whether it was just made or read back from its bytes, and in whatever order its calls stand', () => {
+  fc.assert(
+    fc.property(
+      anyEpisode.chain((episode) =>
+        fc.tuple(fc.constant(episode), fc.shuffledSubarray([...episode.spans], { minLength: episode.spans.length })),
+      ),
+      ([episode, spans]) => {
+        const made = buildDatums([episode], tightLimits);
+        expect(buildDatums([decodeEpisode(encodeEpisode(episode))], tightLimits)).toEqual(made);
+        expect(buildDatums([{ ...episode, spans }], tightLimits)).toEqual(made);
+      },
+    ),
     RUNS,
   );
 });

@@ -1,6 +1,13 @@
 import { z } from 'zod';
 
-const Count = z.int().min(0);
+/** Some writers put their numbers in quotes. */
+const Count = z.union([
+  z.int().min(0),
+  z
+    .string()
+    .regex(/^[0-9]{1,15}$/)
+    .transform(Number),
+]);
 const optional = <T extends z.ZodType>(schema: T) => schema.nullish();
 
 /** The part of a CTRF test report (`verifier/ctrf.json`, written by the task's own tests) that grades a trial. */

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeSampleResponse, encodeSampleResponse, type SampleResponse } from '../../services/tinker/wire/index.ts';
 
 /** How the service behaves when it is broken on purpose; what is absent passes through untouched. */
 export type Faults = {
-  /** Changes the answer to one sampling or scoring call of a base model. Calls are counted from 0, over all models. */
+  /** Changes the answer to one sampling or scoring call of a base model, or of weights by their path. Calls are counted from 0, over all models. */
   readonly sample?: (answer: SampleResponse, call: { readonly model: string; readonly index: number }) => SampleResponse;
   /** Changes the list of models the service says it has. */
   readonly models?: (models: readonly Record<string, unknown>[]) => readonly Record<string, unknown>[];
@@ -13,12 +14,21 @@ export type Faults = {
   readonly refuse?: (path: string) => number | undefined;
   /** Leaves a request without an answer. */
   readonly swallow?: (path: string) => boolean;
+  /** Changes what one sampling or scoring call asks for, before the service hears it. */
+  readonly ask?: (body: Record<string, unknown>) => Record<string, unknown>;
+  /** Holds a sampling or scoring call back for so many milliseconds. */
+  readonly delayMs?: (body: Record<string, unknown>) => number;
 };
+
+/** One call as the client made it, and what it was answered. */
+export type Exchange = { readonly path: string; readonly body: Buffer; readonly answer: Uint8Array };
 
 /** A Tinker service that is the real one but for its faults: it speaks the protocol at the socket. */
 export class AlteringProxy implements AsyncDisposable {
   readonly url: string;
   faults: Faults = {};
+  /** Told of every call that was answered well. */
+  onExchange: (exchange: Exchange) => void = () => {};
   readonly #server: ReturnType<typeof createServer>;
   readonly #target: string;
   readonly #modelOfSession = new Map<string, string>();
@@ -63,16 +73,24 @@ export class AlteringProxy implements AsyncDisposable {
       response.writeHead(refused, { 'content-type': 'application/json' }).end(JSON.stringify({ error: 'refused on purpose' }));
       return;
     }
+    const asked = path === 'asample' ? await this.#asked(body) : body;
     const { host: _, connection: __, 'content-length': ___, ...headers } = request.headers as Record<string, string>;
     const answer = await fetch(`${this.#target}${request.url}`, {
       method: request.method ?? 'GET',
       headers,
-      ...(body.length > 0 ? { body: new Uint8Array(body) } : {}),
+      ...(asked.length > 0 ? { body: new Uint8Array(asked) } : {}),
     });
     const type = answer.headers.get('content-type') ?? 'application/octet-stream';
     const bytes = Buffer.from(await answer.arrayBuffer());
     const altered = answer.ok ? this.#altered(path, body, bytes, type) : bytes;
+    if (answer.ok) this.onExchange({ path, body, answer: altered });
     response.writeHead(answer.status, { 'content-type': type }).end(altered);
+  }
+
+  async #asked(body: Buffer): Promise<Buffer> {
+    const { ask, delayMs } = this.faults;
+    if (delayMs !== undefined) await sleep(delayMs(parsed(body)));
+    return ask === undefined ? body : Buffer.from(JSON.stringify(ask(parsed(body))));
   }
 
   #altered(path: string, body: Buffer, answer: Buffer, type: string): Uint8Array {
@@ -82,7 +100,7 @@ export class AlteringProxy implements AsyncDisposable {
       return encodeSampleResponse(this.faults.sample(decodeSampleResponse(answer), call));
     }
     if (path === 'create_sampling_session')
-      this.#modelOfSession.set(String(parsed(answer).sampling_session_id), String(parsed(body).base_model));
+      this.#modelOfSession.set(String(parsed(answer).sampling_session_id), String(parsed(body).base_model ?? parsed(body).model_path));
     if (path === 'asample') {
       const model = this.#modelOfSession.get(String(parsed(body).sampling_session_id)) ?? '';
       this.#callOfRequest.set(String(parsed(answer).request_id), { model, index: this.#callOfRequest.size });

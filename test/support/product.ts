@@ -44,16 +44,18 @@ export async function startProduct({ workers }: { workers: readonly null[] }): P
   };
 }
 
-/** A worker in this process, for what a worker process does not offer: changed advantages. */
-export async function withWorkerHere<T>(
-  product: Product,
-  alterAdvantages: TrainingDeps['alterAdvantages'],
-  work: () => Promise<T>,
-): Promise<T> {
+export type WorkerHere = {
+  /** Where the worker finds the training service; the product's own by default. */
+  readonly trainerUrl?: string;
+  readonly alterAdvantages?: TrainingDeps['alterAdvantages'];
+};
+
+/** A worker in this process, for what a worker process does not offer: changed advantages, another way to the trainer. */
+export async function startWorkerHere(product: Product, { trainerUrl, alterAdvantages }: WorkerHere = {}): Promise<AsyncDisposable> {
   Object.assign(process.env, {
     TEMPORAL_ADDRESS: product.stack.address,
-    TINKER_BASE_URL: product.stack.trainerUrl,
-    TINKER_API_KEY: 'tml-local-test',
+    TINKER_BASE_URL: trainerUrl ?? product.stack.trainerUrl,
+    TINKER_API_KEY: TRAINER_KEY,
   });
   const worker = await startWorker({
     roles: ['control', 'rollouts', 'training'],
@@ -61,12 +63,24 @@ export async function withWorkerHere<T>(
     stateDir: product.stateDir,
     ...(alterAdvantages ? { alterAdvantages } : {}),
   });
-  try {
-    return await work();
-  } finally {
-    worker.shutdown();
-    await worker.ended;
-  }
+  return {
+    [Symbol.asyncDispose]: async () => {
+      worker.shutdown();
+      await worker.ended;
+    },
+  };
+}
+
+/** What the embedded trainer takes for a key. */
+export const TRAINER_KEY = 'tml-local-test';
+
+export async function withWorkerHere<T>(
+  product: Product,
+  alterAdvantages: TrainingDeps['alterAdvantages'],
+  work: () => Promise<T>,
+): Promise<T> {
+  await using _ = await startWorkerHere(product, alterAdvantages ? { alterAdvantages } : {});
+  return await work();
 }
 
 /** The quickstart, shortened: fewer and smaller steps, one attempt a task, and a gate that wants proof of a gain. */
@@ -79,31 +93,34 @@ export const SHORT = {
   'gate.confidence': '0.95',
 };
 
-const QUICKSTART_TOML = join(PROJECT_ROOT, 'examples/quickstart/run.toml');
+export const QUICKSTART_TOML = join(PROJECT_ROOT, 'examples/quickstart/run.toml');
+
+/** A run's input: the text of its config, and the ids of its tasks. */
+export type Wanted = { readonly config: string; readonly taskIds: readonly string[]; readonly holdoutTaskIds: readonly string[] };
 
 /**
- * Starts the quickstart's run with some of its settings changed. All seeds of a run follow from its id, so the same `runId` on a new
- * product repeats the same run; its folders, which hold the claim of the id, are removed first.
+ * Starts a run. All seeds of a run follow from its id, so the same `runId` on a new product repeats the same run; its folders, which
+ * hold the claim of the id, are removed first.
  */
-export async function startQuickstart({ link, settings }: Product, overrides: Readonly<Record<string, string>>, runId: string) {
-  const runDir = `.stillroom/test-runs/${runId}`;
+export async function startRun({ link, settings }: Product, wanted: Wanted, runId: string) {
+  const runDir = runDirOf(runId);
   for (const used of [join(PROJECT_ROOT, runDir), join(settings.runRoot, runId)]) rmSync(used, { recursive: true, force: true });
-  const { trainIds, holdoutIds } = generateQuickstart(join(PROJECT_ROOT, '.stillroom/quickstart'));
-  const changes = Object.entries(overrides).map(([key, value]): Override => ({ key, value }));
   return link.client.workflow.start('distill', {
     taskQueue: settings.taskQueues.control,
     workflowId: runId,
-    args: [
-      {
-        agent: 'turn',
-        config: overrideToml(readFileSync(QUICKSTART_TOML, 'utf8'), changes),
-        taskIds: trainIds,
-        holdoutTaskIds: holdoutIds,
-        yes: true,
-        runDir,
-      },
-    ],
+    args: [{ agent: 'turn', ...wanted, yes: true, runDir }],
   });
+}
+
+/** Where a run of the tests keeps its folder, below the project root. */
+export const runDirOf = (runId: string) => `.stillroom/test-runs/${runId}`;
+
+/** Starts the quickstart's run with some of its settings changed. */
+export async function startQuickstart(product: Product, overrides: Readonly<Record<string, string>>, runId: string) {
+  const { trainIds, holdoutIds } = generateQuickstart(join(PROJECT_ROOT, '.stillroom/quickstart'));
+  const changes = Object.entries(overrides).map(([key, value]): Override => ({ key, value }));
+  const config = overrideToml(readFileSync(QUICKSTART_TOML, 'utf8'), changes);
+  return startRun(product, { config, taskIds: trainIds, holdoutTaskIds: holdoutIds }, runId);
 }
 
 export type Ended = { readonly result: RunResult; readonly status: RunStatus };

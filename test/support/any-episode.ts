@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import type { TrialId } from '../../ids.ts';
-import type { DatumLimits } from '../datums.ts';
-import type { Episode, Span } from '../span.ts';
+import type { TrialId } from '../../core/ids.ts';
+import type { DatumLimits } from '../../core/tokens/datums.ts';
+import type { Episode, Span } from '../../core/tokens/span.ts';
 
 /** Small enough that some of the episodes below do not fit. */
 export const tightLimits: DatumLimits = { contextBudgetTokens: 40, maxDatumTokens: 32 };
