@@ -83,9 +83,15 @@ const QUICKSTART_TOML = join(PROJECT_ROOT, 'examples/quickstart/run.toml');
 
 /**
  * Starts the quickstart's run with some of its settings changed. All seeds of a run follow from its id, so the same `runId` on a new
- * product repeats the same run; its folders, which hold the claim of the id, are removed first.
+ * product repeats the same run; its folders, which hold the claim of the id, are removed first. `trainTasks` is how many tasks of the
+ * training split it has; they come with their kinds in turn.
  */
-export async function startQuickstart({ link, settings }: Product, overrides: Readonly<Record<string, string>>, runId: string) {
+export async function startQuickstart(
+  { link, settings }: Product,
+  overrides: Readonly<Record<string, string>>,
+  runId: string,
+  trainTasks = Number.POSITIVE_INFINITY,
+) {
   const runDir = `.stillroom/test-runs/${runId}`;
   for (const used of [join(PROJECT_ROOT, runDir), join(settings.runRoot, runId)]) rmSync(used, { recursive: true, force: true });
   const { trainIds, holdoutIds } = generateQuickstart(join(PROJECT_ROOT, '.stillroom/quickstart'));
@@ -97,7 +103,7 @@ export async function startQuickstart({ link, settings }: Product, overrides: Re
       {
         agent: 'turn',
         config: overrideToml(readFileSync(QUICKSTART_TOML, 'utf8'), changes),
-        taskIds: trainIds,
+        taskIds: trainIds.slice(0, trainTasks),
         holdoutTaskIds: holdoutIds,
         yes: true,
         runDir,
@@ -108,8 +114,13 @@ export async function startQuickstart({ link, settings }: Product, overrides: Re
 
 export type Ended = { readonly result: RunResult; readonly status: RunStatus };
 
-export async function runQuickstart(product: Product, overrides: Readonly<Record<string, string>>, runId: string): Promise<Ended> {
-  const handle = await startQuickstart(product, overrides, runId);
+export async function runQuickstart(
+  product: Product,
+  overrides: Readonly<Record<string, string>>,
+  runId: string,
+  trainTasks?: number,
+): Promise<Ended> {
+  const handle = await startQuickstart(product, overrides, runId, trainTasks);
   const result = (await handle.result()) as RunResult;
   return { result, status: await handle.query<RunStatus>('status') };
 }
