@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execaNode } from 'execa';
 import getPort from 'get-port';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 let dir: string;
 beforeEach(() => {
@@ -40,4 +40,53 @@ it.each(['watch', 'status', 'stop'])('%s of a run without a name does not wait f
   const { exitCode, stderr } = await stillroom([command, '']);
   expect(stderr).toMatch(/id of the run is empty/);
   expect(exitCode).toBe(2);
+});
+
+describe('estimate, with no server to ask', () => {
+  const files = () => {
+    writeFileSync(join(dir, 'run.toml'), '[student]\nbase_model = "s"\n[teacher]\nmodel = "t"\n[harbor]\njob_template = "none.json"\n');
+    writeFileSync(join(dir, 'train.json'), '["a", "b"]');
+    writeFileSync(join(dir, 'holdout.json'), '["c"]');
+    return ['--config', join(dir, 'run.toml'), '--tasks', join(dir, 'train.json'), '--holdout', join(dir, 'holdout.json')];
+  };
+  const estimate = (...args: string[]) => stillroom(['estimate', ...args], { TEMPORAL_ADDRESS: '127.0.0.1:1', TEMPORAL_PROFILE: 'nope' });
+
+  it('prints the table of files', async () => {
+    const { exitCode, stdout, stderr } = await estimate(...files());
+    expect(stdout).toMatch(/^meter +tokens +USD per million +USD$/m);
+    expect(stdout).toContain('Nothing bounds this spend');
+    expect([exitCode, stderr]).toEqual([0, '']);
+  });
+
+  it('prints it as one JSON value', async () => {
+    const { stdout } = await estimate(...files(), '--json');
+    // 40 steps × 2 tasks × 4 attempts; 3 evaluations of 1 task × 3
+    const expected = {
+      trainEpisodes: 320,
+      baselineEpisodes: 9,
+      bounded: false,
+      maxUsd: null,
+      notBuilt: [],
+      tasks: { train: 2, holdout: 1 },
+    };
+    expect(JSON.parse(stdout)).toMatchObject(expected);
+  });
+
+  it('tells everything that is wrong at once, exit code 2', async () => {
+    const given = files();
+    writeFileSync(join(dir, 'run.toml'), '[train]\nsteps = 0\n');
+    writeFileSync(join(dir, 'holdout.json'), '["c", "c"]');
+    const { exitCode, stdout, stderr } = await estimate(...given);
+    for (const part of ['[student] is missing', 'train.steps = 0', 'holdout.json: names c more than once']) expect(stderr).toContain(part);
+    expect([exitCode, stdout]).toEqual([2, '']);
+  });
+
+  it.each([[[]], [['--config', 'run.toml']], [['some-run', '--config', 'run.toml']]])(
+    'does not guess what is meant by %j',
+    async (args) => {
+      const { exitCode, stderr } = await estimate(...args);
+      expect(stderr).toMatch(/^estimate (needs the id of a run, or all of|takes a run or files, not both)/);
+      expect(exitCode).toBe(2);
+    },
+  );
 });

@@ -2,6 +2,7 @@
 import { Command, CommanderError } from 'commander';
 import { addAnswers } from './commands/answers.ts';
 import { addDemo } from './commands/demo.ts';
+import { addEstimate } from './commands/estimate.ts';
 import { addRuns } from './commands/runs.ts';
 import { addStart } from './commands/start.ts';
 import { addStatus } from './commands/status.ts';
@@ -17,7 +18,7 @@ const program = new Command('stillroom')
   .showHelpAfterError('(stillroom --help lists the commands and options)')
   .exitOverride();
 
-for (const add of [addDemo, addUp, addWorker, addStart, addWatch, addStatus, addAnswers, addRuns]) add(program);
+for (const add of [addDemo, addUp, addWorker, addEstimate, addStart, addWatch, addStatus, addAnswers, addRuns]) add(program);
 
 try {
   await program.parseAsync();

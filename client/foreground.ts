@@ -19,11 +19,16 @@ export type ForegroundOptions = {
   readonly decision: (waitId: string) => Record<string, unknown>;
 };
 
+/** The part of `RunClient` that the foreground needs. */
+export type ForegroundRun = Pick<RunClient, 'state' | 'status' | 'progress' | 'end' | 'estimate' | 'send'>;
+
 /** Shows a run until it ends, and asks the person at the terminal what only a person can answer. Rejects with an AbortError on `signal`. */
-export async function followInForeground(run: RunClient, console: Console, options: ForegroundOptions): Promise<Followed> {
+export async function followInForeground(run: ForegroundRun, console: Console, options: ForegroundOptions): Promise<Followed> {
   const { signal, decision } = options;
   const view = options.view ?? openProgressView(console);
+  const logged = costLog(run, console);
   const onSnapshot = async (snapshot: Snapshot) => {
+    if (!console.interactive) await logged(snapshot);
     view.show(snapshot);
     const wait = snapshot.status?.waitingFor;
     if (!console.interactive || !snapshot.status || !wait || !isAskable(wait)) return;
@@ -39,11 +44,21 @@ export async function followInForeground(run: RunClient, console: Console, optio
 }
 
 /** The whole estimate, before somebody is asked whether it is worth it. Returns what just Enter should mean: yes only to bounded spend. */
-async function showEstimate(run: RunClient, console: Console, maxUsd: number | null): Promise<boolean | null> {
+async function showEstimate(run: ForegroundRun, console: Console, maxUsd: number | null): Promise<boolean | null> {
   const estimate = await run.estimate().catch(() => null); // the question stands by itself, and is asked again when nobody answers
   if (!estimate) return null;
   console.print(`\n${estimateTable(estimate, maxUsd, console.colors)}\n`);
   return isBounded({ fullyPriced: estimate.fullyPriced, maxUsd });
+}
+
+/** Where nobody sits, the estimate is printed once, above the line that says how to answer the question about the cost. */
+function costLog(run: ForegroundRun, console: Console): (snapshot: Snapshot) => Promise<void> {
+  let shownFor: string | null = null;
+  return async ({ status }) => {
+    const wait = status?.waitingFor;
+    if (console.json || !status || wait?.kind !== 'cost' || wait.id === shownFor) return;
+    if ((await showEstimate(run, console, status.spend.maxUsd)) !== null) shownFor = wait.id;
+  };
 }
 
 /** Failures that mean the run's input was wrong. */

@@ -1,9 +1,7 @@
 import type { Command } from 'commander';
 import type { Console } from '../console.ts';
-import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { withRun } from '../session.ts';
-import { estimateTable } from '../view/estimate-table.ts';
 import { statusText } from '../view/status-text.ts';
 import { addCommand, run } from './command.ts';
 
@@ -11,7 +9,6 @@ type Options = { readonly json?: boolean };
 
 export function addStatus(program: Command): void {
   addCommand(program, 'status <run>', 'what a run is doing, its checks, evaluations, spend and decisions').action(run(showStatus));
-  addCommand(program, 'estimate <run>', "a run's estimate: tokens, price and cost by meter").action(run(showEstimate));
 }
 
 async function showStatus(console: Console, _: Options, runId: string): Promise<number> {
@@ -22,17 +19,6 @@ async function showStatus(console: Console, _: Options, runId: string): Promise<
     const failure = end?.kind === 'failed' ? end.failure : null;
     console.result({ ...status, failure });
     console.print(statusText(status, failure, console.colors));
-    return EXIT.ok;
-  });
-}
-
-async function showEstimate(console: Console, _: Options, runId: string): Promise<number> {
-  return withRun(runId, async (found) => {
-    await found.state();
-    const [estimate, status] = await Promise.all([found.estimate(), found.status()]);
-    if (!estimate) throw new CliError(`${runId} has no estimate yet (phase ${status.phase}); try again in a moment`, EXIT.failed);
-    console.result(estimate);
-    console.print(estimateTable(estimate, status.spend.maxUsd, console.colors));
     return EXIT.ok;
   });
 }

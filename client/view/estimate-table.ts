@@ -1,22 +1,77 @@
+import type { CostEstimate } from '../../core/estimate/index.ts';
+import { isBounded } from '../../core/run/cost-confirmation.ts';
 import type { Estimate } from '../../core/run/results.ts';
 import type { Colors } from '../console.ts';
 import { count, usd } from './format.ts';
 import { table } from './table.ts';
+import { wrapped } from './wrap.ts';
 
-/** The estimate per meter. A meter without a price says so; its cost is unknown, never zero. */
-export function estimateTable(estimate: Estimate, maxUsd: number | null, colors: Colors): string {
+/** An estimate as it is shown; kinds of episodes that it does not count are left out, never shown as zero. */
+export type ShownEstimate = Estimate & Partial<Pick<CostEstimate, 'baselineEpisodes' | 'warmupEpisodes'>>;
+
+/** What bounds a run's spend, as data. */
+export type Bound = {
+  /** USD; null when no cap is set. */
+  readonly maxUsd: number | null;
+  /** Every meter has a price, or a cap is set. */
+  readonly bounded: boolean;
+  /** Meters that a cap cannot see. */
+  readonly unseenByCap: readonly string[];
+  /** The keys of `[pricing]` that make everything priced; a cached price follows from its full one. */
+  readonly missingPrices: readonly string[];
+};
+
+export function boundOf({ fullyPriced, unpricedMeters }: Estimate, maxUsd: number | null): Bound {
+  return {
+    maxUsd,
+    bounded: isBounded({ fullyPriced, maxUsd }),
+    unseenByCap: unpricedMeters,
+    missingPrices: unpricedMeters.filter((meter) => !meter.includes('_cached_')),
+  };
+}
+
+/** The estimate per meter, within 80 columns. A meter without a price says so; its cost is unknown, never zero. */
+export function estimateTable(estimate: ShownEstimate, maxUsd: number | null, colors: Colors): string {
   const rows = estimate.lines.map((line) => [
     line.meter,
     count(Math.round(line.tokens)),
     line.pricePerMtokUsd === null ? colors.yellow('unknown') : usd(line.pricePerMtokUsd),
     line.usd === null ? colors.yellow('unknown') : usd(line.usd),
   ]);
-  const { fullyPriced, pricedUsd, unpricedMeters, trainEpisodes, evalEpisodes } = estimate;
-  const sum = `${usd(pricedUsd)}${fullyPriced ? '' : ` and the unknown cost of ${unpricedMeters.join(', ')}`}`;
-  const blind = maxUsd !== null && !fullyPriced ? ` It cannot see ${unpricedMeters.join(', ')}: they have no price.` : '';
   return [
     table(colors, ['meter', 'tokens', 'USD per million', 'USD'], rows),
-    `Estimate: ${sum} for ${count(trainEpisodes)} training and ${count(evalEpisodes)} evaluation episodes.`,
-    maxUsd === null ? 'No cap is set.' : `Cap: ${usd(maxUsd)}.${blind}`,
+    wrapped(`Estimate: ${sumText(estimate)}.`),
+    wrapped(episodesText(estimate)),
+    wrapped(boundText(estimate, maxUsd)),
   ].join('\n');
+}
+
+/** Where no price is known there is no sum, not one of zero. */
+function sumText({ lines, pricedUsd, unpricedMeters }: Estimate): string {
+  const unpriced = unpricedMeters.length;
+  if (unpriced === 0) return usd(pricedUsd);
+  if (unpriced === lines.length) return 'unknown, no price is set';
+  return `${usd(pricedUsd)} and the unknown cost of ${unpriced === 1 ? 'one meter' : `${unpriced} meters`}`;
+}
+
+function episodesText({ trainEpisodes, evalEpisodes, baselineEpisodes, warmupEpisodes }: ShownEstimate): string {
+  const kinds: [string, number | undefined][] = [
+    ['training', trainEpisodes],
+    ['interim evaluation', evalEpisodes],
+    ['held-out', baselineEpisodes],
+    ['warm-up', warmupEpisodes],
+  ];
+  return `Episodes: ${kinds.flatMap(([kind, episodes]) => (episodes === undefined ? [] : [`${count(episodes)} ${kind}`])).join(' · ')}.`;
+}
+
+function boundText(estimate: Estimate, maxUsd: number | null): string {
+  const { unseenByCap, missingPrices } = boundOf(estimate, maxUsd);
+  const prices = `in [pricing] ${missingPrices.join(', ')}`;
+  if (maxUsd === null)
+    return unseenByCap.length === 0
+      ? 'No cap is set; every meter has a price.'
+      : `Nothing bounds this spend: no cap is set and prices are unknown. Set [budget] max_usd, or ${prices}.`;
+  const above = estimate.pricedUsd > maxUsd ? ' The estimate is above it: the run would wait there for a person.' : '';
+  const blind = unseenByCap.length === 0 ? '' : ` It cannot see ${unseenByCap.join(', ')}: they have no price. To let it, set ${prices}.`;
+  return `Cap: ${usd(maxUsd)}.${above}${blind}`;
 }

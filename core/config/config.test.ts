@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseRunConfig, stringifyRunConfig } from './parse.ts';
+import { type SectionName, sections } from './schema.ts';
 import { refuseUnbuilt } from './unbuilt.ts';
 
 const minimal = '[student]\nbase_model = "s"\n[teacher]\nmodel = "t"\n[harbor]\njob_template = "j"\n';
@@ -8,9 +9,16 @@ const parsed = (more = '') => {
   if (!result.ok) throw new Error(JSON.stringify(result.errors));
   return result.config;
 };
-const errors = (more: string) => {
-  const result = parseRunConfig(minimal + more, 'run.toml');
+const errorsOf = (toml: string) => {
+  const result = parseRunConfig(toml, 'run.toml');
   return result.ok ? [] : result.errors.map(({ field, kind }) => `${field} ${kind}`);
+};
+const errors = (more: string) => errorsOf(minimal + more);
+/** The minimal config with one more key, written into the section that may be there already. */
+const withKey = (section: string, line: string) => {
+  const kept = minimal.replace(new RegExp(`^${line.split(' = ')[0]} = .*\n`, 'm'), '');
+  const head = `[${section}]\n`;
+  return kept.includes(head) ? kept.replace(head, `${head}${line}\n`) : `${kept}${head}${line}\n`;
 };
 
 describe('parseRunConfig', () => {
@@ -21,6 +29,14 @@ describe('parseRunConfig', () => {
     ['an empty import path', '[eval]\nteacher_baseline_from = ""\n', 'eval rule'],
     ['a confidence of 1', '[gate]\nconfidence = 1.0\n', 'gate.confidence out_of_range'],
     ['overlap of two steps', '[train]\noverlap_steps = 2\n', 'train.overlap_steps out_of_range'],
+    ['an empty student import path', '[eval]\nstudent_baseline_from = ""\n', 'eval rule'],
+    ['an empty warm-up path', '[warmup]\ntrajectories_from = ""\n', 'warmup rule'],
+    ['a renderer without a name', '[rollout.renderers]\ns = ""\n', 'rollout.renderers rule'],
+    ['a renderer for a model without a name', '[rollout.renderers]\n"" = "qwen3"\n', '(top level) rule'],
+    ['a fraction of a step', '[train]\nsteps = 2.5\n', 'train.steps wrong_type'],
+    ['an infinity of steps', '[train]\nsteps = inf\n', 'train.steps wrong_type'],
+    ['more steps than can be counted', '[train]\nsteps = 9007199254740993\n', 'train.steps wrong_type'],
+    ['a number for a choice', '[train]\nloss = 3\n', 'train.loss not_in_choices'],
   ])('refuses %s', (_, more, expected) => expect(errors(more)).toEqual([expected]));
 
   it('refuses a rank of 0 and empty names, and says so for every field at once', () => {
@@ -33,6 +49,28 @@ describe('parseRunConfig', () => {
       'harbor.job_template',
       'harbor.reward_key',
     ]);
+  });
+
+  it.each(['0', '-1'])('refuses the rank %s', (rank) => {
+    expect(errorsOf(withKey('student', `lora_rank = ${rank}`))).toEqual(['student.lora_rank out_of_range']);
+  });
+
+  const keys = (Object.keys(sections) as SectionName[]).flatMap((section) =>
+    Object.keys(sections[section].shape).map((key) => [section, key] as const),
+  );
+  it.each(keys)('refuses what is not finite, at %s.%s', (section, key) => {
+    for (const value of ['inf', '-inf', 'nan', '1e999']) {
+      const found = errorsOf(withKey(section, `${key} = ${value}`));
+      expect(found).toEqual([expect.stringMatching(`^${section}\\.${key} (out_of_range|wrong_type|not_in_choices)$`)]);
+    }
+  });
+
+  it('an empty checkpoint of the teacher names no weights', () => {
+    expect(errorsOf(withKey('teacher', 'checkpoint = ""'))).toEqual(['teacher rule']);
+  });
+
+  it('a date is not an empty section', () => {
+    expect(errorsOf(`train = 2026-01-02\n${minimal}`)).toEqual(['train wrong_type']);
   });
 
   it('names the file, the field, the value and the rule', () => {
@@ -87,6 +125,24 @@ describe('refuseUnbuilt', () => {
       .replace('job_template = "j"', 'job_template = "j"\nbackend = "e2b"');
     const result = parseRunConfig(text, 'run.toml');
     expect(result.ok && refuseUnbuilt(result.config).map((error) => error.field)).toEqual(['teacher.backend', 'harbor.backend']);
+  });
+});
+
+describe('an empty endpoint or tokenizer of the teacher', () => {
+  const compat = (names: string) => withKey('teacher', `backend = "openai_compat"\nalignment = "chunk"\n${names}`);
+  const fieldsOf = (toml: string) => {
+    const result = parseRunConfig(toml, 'run.toml');
+    return result.ok ? refuseUnbuilt(result.config).map(({ field }) => field) : result.errors;
+  };
+
+  it('loads, and is refused by name when a run starts, whatever else is', () => {
+    expect(fieldsOf(compat('endpoint = ""\ntokenizer = ""'))).toEqual(expect.arrayContaining(['teacher.endpoint', 'teacher.tokenizer']));
+    expect(fieldsOf(compat('endpoint = "http://h/v1"\ntokenizer = " "'))).toContain('teacher.tokenizer');
+    expect(fieldsOf(withKey('teacher', 'tokenizer = ""'))).toEqual(['teacher.tokenizer']);
+  });
+
+  it('is not held against a teacher that names them', () => {
+    expect(fieldsOf(compat('endpoint = "http://h/v1"\ntokenizer = "t"'))).toEqual(['teacher.backend']);
   });
 });
 

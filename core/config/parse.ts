@@ -1,7 +1,7 @@
 import { parse, stringify } from 'smol-toml';
 import type { z } from 'zod';
 import { documentRules, sectionRules } from './rules.ts';
-import { type RunConfig, type SectionName, sections } from './schema.ts';
+import { NOT_WHOLE, type RunConfig, type SectionName, sections } from './schema.ts';
 
 export type ConfigErrorKind =
   | 'missing'
@@ -29,7 +29,7 @@ export function parseRunConfig(text: string, fileName: string): ParsedConfig {
   });
   let document: Record<string, unknown>;
   try {
-    document = parse(text);
+    document = parse(text, { integersAsBigInt: 'asNeeded' });
   } catch (error) {
     return fail([{ field: '(document)', kind: 'toml_syntax', message: `not valid TOML: ${(error as Error).message.trim()}` }]);
   }
@@ -69,7 +69,8 @@ type SectionResult = { ok: true; section: unknown } | { ok: false; errors: Confi
 
 function parseSection(name: SectionName, value: unknown): SectionResult {
   const schema: z.ZodType = sections[name];
-  const result = schema.safeParse(value ?? {});
+  // A date is an object without keys, which would pass for an empty section.
+  const result = schema.safeParse(value instanceof Date ? String(value) : (value ?? {}));
   if (result.success) {
     const rules = sectionRules[name] as ((section: unknown) => (string | null)[]) | undefined;
     const broken = (rules?.(result.data) ?? []).filter((rule) => rule !== null);
@@ -92,14 +93,13 @@ function toErrors(section: SectionName, value: unknown, issue: z.core.$ZodIssue)
 
 function kindOf(issue: z.core.$ZodIssue, given: unknown): ConfigErrorKind {
   if (given === undefined) return 'missing';
-  if (issue.code === 'invalid_value') return typeof given === 'string' ? 'not_in_choices' : 'wrong_type';
+  if (issue.code === 'invalid_value') return 'not_in_choices';
   if (issue.code === 'custom') return 'rule';
-  const isNumber = typeof given === 'number';
-  if (isNumber && Number.isInteger(given) && !Number.isSafeInteger(given)) return 'wrong_type';
+  if (issue.message === NOT_WHOLE) return 'wrong_type';
   if (issue.code === 'too_small' || issue.code === 'too_big') return 'out_of_range';
-  return isNumber && !Number.isFinite(given) ? 'out_of_range' : 'wrong_type';
+  return issue.code === 'invalid_type' && issue.expected === 'number' && typeof given === 'number' ? 'out_of_range' : 'wrong_type';
 }
 
 function shown(value: unknown): string {
-  return typeof value === 'number' ? String(value) : JSON.stringify(value);
+  return typeof value === 'number' || typeof value === 'bigint' ? String(value) : JSON.stringify(value);
 }

@@ -1,9 +1,13 @@
 import { z } from 'zod';
 import { isKnownRenderer } from './renderers.ts';
 
+/** What is said of a value that should be a whole number and is none: a fraction, an infinity, one too large to be exact. */
+export const NOT_WHOLE = 'must be a whole number';
+
 /** Shapes of the run config's sections, one per TOML table; every default is stated here. Ranges refuse NaN and infinities. */
 const optional = <T extends z.ZodType>(schema: T) => schema.nullable().default(null);
-const atLeast = (least: number) => z.int().min(least);
+const atLeast = (least: number) => z.int(NOT_WHOLE).min(least, `must be at least ${least}`);
+const between = (least: number, most: number) => atLeast(least).max(most, `must be at most ${most}`);
 const fraction = (value: number) => z.number().gt(0).max(1).default(value);
 const multiple = (value: number) => z.number().gt(1).default(value);
 const name = z.string().min(1);
@@ -41,7 +45,7 @@ export const sections = {
     group_size: atLeast(1).default(4),
     learning_rate: z.number().gt(0).default(1e-4),
     loss: z.enum(['importance_sampling', 'ppo', 'topk_ce']).default('importance_sampling'),
-    topk: z.int().min(1).max(64).default(8),
+    topk: between(1, 64).default(8),
     advantage_clip: optional(z.number().gt(0)),
     center_advantages: z.boolean().default(false),
     max_datum_tokens: atLeast(1).default(65536),
@@ -51,7 +55,7 @@ export const sections = {
     num_substeps: atLeast(1).default(1),
     rollout_max_turns: optional(atLeast(1)),
     log_sample_rollouts: atLeast(0).default(2),
-    overlap_steps: z.int().min(0).max(1).default(0),
+    overlap_steps: between(0, 1).default(0),
   }),
   sampling: z.strictObject({ temperature: z.number().min(0).max(2).default(1), max_tokens: atLeast(1).default(8192) }),
   warmup: z.strictObject({

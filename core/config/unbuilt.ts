@@ -34,11 +34,24 @@ const UNBUILT: readonly Unbuilt[] = [
   { field: 'checkpoints.keep_last', asks: (c) => c.checkpoints.keep_last !== null, instead: 'remove the key' },
 ];
 
-/** The keys of a valid config that ask for what is not built yet. A run that has any is refused at start, never run without them. */
+/** Keys of the teacher that may be empty in a file that is only read, and name nothing to a run. */
+const NAMES_TO_FILL_IN = ['endpoint', 'tokenizer'] as const;
+
+/**
+ * The keys of a valid config that no run can start with: those that ask for what is not built yet, and names that are empty. A run that has
+ * any is refused at start, never run without them.
+ */
 export function refuseUnbuilt(config: RunConfig): ConfigError[] {
-  return UNBUILT.filter(({ asks }) => asks(config)).map(({ field, instead }) => ({
-    field,
-    kind: 'not_built',
-    message: `${field} asks for something this version cannot do; ${instead}`,
-  }));
+  const unbuilt = UNBUILT.filter(({ asks }) => asks(config)).map(
+    ({ field, instead }): ConfigError => ({
+      field,
+      kind: 'not_built',
+      message: `${field} asks for something this version cannot do; ${instead}`,
+    }),
+  );
+  const empty = NAMES_TO_FILL_IN.filter((key) => config.teacher[key]?.trim() === '').map((key): ConfigError => {
+    const field = `teacher.${key}`;
+    return { field, kind: 'rule', message: `${field} is empty; name the teacher's ${key}, or remove the key` };
+  });
+  return [...unbuilt, ...empty];
 }

@@ -1,0 +1,15 @@
+/** Columns that every terminal and log has. */
+export const WIDTH = 80;
+
+/** Breaks text between words so that no line is wider than 80 columns, where its words allow; later lines begin with `indent`. */
+export function wrapped(text: string, indent = ''): string {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line !== '' && line.length + 1 + word.length > WIDTH) {
+      lines.push(line);
+      line = `${indent}${word}`;
+    } else line = line === '' ? word : `${line} ${word}`;
+  }
+  return [...lines, line].join('\n');
+}
