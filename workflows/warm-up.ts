@@ -42,7 +42,7 @@ async function collected(run: Run): Promise<BlobRef> {
   const { teacherModel, warmup } = plan;
   const trials = train.length * warmup.rolloutsPerTask;
   const measured = run.facts.evaluations.find(({ label }) => label === 'teacher');
-  await run.afford(measured ? (measured.usd / measured.trials) * trials : 0, 'the trajectories of the warm-up');
+  await run.afford(measured?.trials ? (measured.usd / measured.trials) * trials : 0, 'the trajectories of the warm-up');
   const teacher = { kind: 'base', model: teacherModel, version: teacherModel } as const;
   const { list, meters } = await run.child('warm-up', () =>
     startChild(collect, {
