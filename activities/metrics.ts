@@ -1,8 +1,9 @@
 import type { BlobRef } from '../core/ids.ts';
+import { spendLines } from '../core/measures/billing.ts';
 import type { MeterTokens } from '../core/measures/meters.ts';
 import { spendOf } from '../core/measures/spend.ts';
-import { closeTrainingStep } from '../core/measures/training-step.ts';
-import type { GuardState, Spend, StepResult, TrainResult } from '../core/run/results.ts';
+import { closeTrainingStep, type FinishedStep } from '../core/measures/training-step.ts';
+import type { GuardState, MoneySoFar, Spend, StepResult, TrainResult } from '../core/run/results.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import type { RunFolder } from './run-folder.ts';
 import type { RunRecords } from './run-records.ts';
@@ -11,8 +12,10 @@ import { type SampledTrials, writeSamples } from './samples.ts';
 export type StepOrder = {
   readonly run: BlobRef;
   readonly step: number;
-  readonly sampler: string;
+  readonly tasks: number;
+  readonly sampler: FinishedStep['sampler'];
   readonly guard: GuardState;
+  readonly money: MoneySoFar;
   readonly trials: SampledTrials;
   readonly train: TrainResult;
   readonly startedAtMs: number;
@@ -36,7 +39,8 @@ export function createMetricsActivities({ records, blobs, folderOf }: MetricsDep
     /** What tokens by meter cost so far. */
     async tallySpend({ run, meters }: { run: BlobRef; meters: MeterTokens }): Promise<Spend> {
       const { config } = await records.load(run);
-      return spendOf(config.pricing, meters);
+      const lines = spendLines(meters, config.pricing).filter(({ tokens }) => tokens > 0);
+      return { ...spendOf(config.pricing, meters), lines };
     },
   };
 }

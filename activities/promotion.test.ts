@@ -50,7 +50,14 @@ function activities() {
 async function order(runId = 'first', executionId = 'e1') {
   const { ref } = await project.resolve({}, { runId, executionId });
   const handoff = { path: 'handoff.toml', toml: HANDOFF };
-  return { run: ref, verdict: VERDICT, weights: WEIGHTS, handoff, steps: 3, spend: { usd: 0.1234, blindTo: ['teacher_sample'] } };
+  return {
+    run: ref,
+    verdict: VERDICT,
+    weights: WEIGHTS,
+    handoff,
+    steps: 3,
+    spend: { usd: 0.1234, blindTo: ['teacher_sample'], lines: [] },
+  };
 }
 
 const text = (path: string) => readFile(join(project.root, path), 'utf8');

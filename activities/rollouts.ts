@@ -4,9 +4,9 @@ import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { TrialId } from '../core/ids.ts';
 import { gradedScore } from '../core/measures/batch-stats.ts';
-import { episodeVolume, rolloutMeters } from '../core/measures/billing.ts';
-import { trialTokens } from '../core/measures/health.ts';
-import { addMeters, type MeterTokens } from '../core/measures/meters.ts';
+import { rolloutMeters } from '../core/measures/billing.ts';
+import { addMeters } from '../core/measures/meters.ts';
+import { trialFigures } from '../core/measures/trial-figures.ts';
 import { samplerSeed } from '../core/random/seeded.ts';
 import type { ModelRef, TrialSpec, TrialSummary } from '../core/run/trial.ts';
 import { CONTEXT_OVERFLOW } from '../core/tokens/datums.ts';
@@ -47,11 +47,11 @@ export function createRolloutActivities(deps: RolloutDeps) {
         const seen = session.record();
         const failure = seen.failure && seen.failure.afterCalls >= seen.calls ? seen.failure : null;
         if (run.trialDir !== null && (run.outcome.executed || failure)) await rm(run.trialDir, { recursive: true, force: true });
-        if (!failure) return summarize(spec, run.outcome, seen, blobs);
+        if (!failure) return summarize(record, spec, run.outcome, seen, blobs);
         const told = `the model failed during trial ${trialId}: ${failure.message}`;
         const mayPass = failure.kind === 'busy' || failure.kind === 'unavailable' || attempt < ATTEMPTS_AT_A_FAILING_MODEL;
         if (mayPass) throw ApplicationFailure.retryable(told, 'ModelUnavailable');
-        return summarize(spec, notRun('ModelUnavailable', told), seen, blobs);
+        return summarize(record, spec, notRun('ModelUnavailable', told), seen, blobs);
       });
     },
   };
@@ -146,14 +146,17 @@ function agentFor({ agent, config }: RunRecord, spec: TrialSpec, apiBase: string
   return { import_path: agent.importPath, kwargs: { ...agent.kwargs, ...model, max_turns: spec.maxTurns } };
 }
 
-async function summarize(spec: TrialSpec, outcome: Outcome, seen: TrialRecord, blobs: BlobStore): Promise<TrialSummary> {
+async function summarize(record: RunRecord, spec: TrialSpec, outcome: Outcome, seen: TrialRecord, blobs: BlobStore): Promise<TrialSummary> {
   const stopReason = seen.overflow ? CONTEXT_OVERFLOW : outcome.stopReason;
-  const episode = { trial: spec.trialId, spans: seen.spans, stopReason };
-  const { negLogprobNats, scoredTokens } = trialTokens(seen.spans);
+  const { spans, wasted } = seen;
+  const figures = trialFigures(spans, { maxTokens: record.config.sampling.max_tokens, who: spec.who });
+  // What reached nobody is paid for as well.
+  const unheard = { uniqueTokens: wasted.promptTokens + wasted.sampledTokens, cachedTokens: 0, sampledTokens: wasted.sampledTokens };
   return {
+    ...figures,
     trialId: spec.trialId,
     taskId: spec.task.id,
-    spans: seen.spans.length > 0 ? await blobs.put(encodeEpisode(episode)) : null,
+    spans: spans.length > 0 ? await blobs.put(encodeEpisode({ trial: spec.trialId, spans, stopReason })) : null,
     reward: outcome.reward,
     executed: outcome.executed,
     passed: outcome.passed,
@@ -162,21 +165,11 @@ async function summarize(spec: TrialSpec, outcome: Outcome, seen: TrialRecord, b
     exceptionType: outcome.exceptionType,
     exceptionMessage: (outcome.infraReason ?? outcome.exceptionMessage)?.slice(0, 500) ?? null,
     stopReason,
-    calls: seen.calls,
-    sampledTokens: seen.sampledTokens,
-    negLogprobNats,
-    scoredTokens,
     maskedTokens: seen.maskedTokens,
     overflow: seen.overflow,
     lengthStops: seen.lengthStops,
     fragments: Object.values(seen.fragments).reduce((sum, count) => sum + count, 0),
-    meters: metersOf(spec.who, seen),
+    meters: addMeters(figures.meters, rolloutMeters(unheard, spec.who)),
     wallMs: outcome.totalMs ?? 0,
   };
-}
-
-/** What the trial's calls charge; those that reached nobody are paid for as well. */
-function metersOf(who: 'student' | 'teacher', { spans, wasted }: TrialRecord): MeterTokens {
-  const unheard = { uniqueTokens: wasted.promptTokens + wasted.sampledTokens, cachedTokens: 0, sampledTokens: wasted.sampledTokens };
-  return addMeters(rolloutMeters(episodeVolume(spans), who), rolloutMeters(unheard, who));
 }

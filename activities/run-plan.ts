@@ -1,5 +1,6 @@
 import type { RunConfig } from '../core/config/index.ts';
 import type { PinnedAgent, RunPlan } from '../core/run/pinned-run.ts';
+import { teacherOf } from '../core/run/teacher-model.ts';
 import type { PinnedTask } from '../core/run/trial.ts';
 import { type JobTemplate, sandboxMode } from '../services/harbor/index.ts';
 import { sha256 } from './digest.ts';
@@ -10,6 +11,7 @@ export function planOf(config: RunConfig, { rollouts, training }: RunPlan['queue
   return {
     studentModel: config.student.base_model,
     teacherModel: config.teacher.model,
+    teacher: teacherOf(config.teacher),
     steps: train.steps,
     tasksPerBatch: train.tasks_per_batch,
     groupSize: train.group_size,

@@ -3,14 +3,18 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { BlobRef, TrialId } from '../core/ids.ts';
 import { scoringMeters } from '../core/measures/billing.ts';
 import type { MeterTokens } from '../core/measures/meters.ts';
-import type { EpisodeScore } from '../core/run/trial.ts';
+import { teacherOf } from '../core/run/teacher-model.ts';
+import type { EpisodeScore, ModelRef } from '../core/run/trial.ts';
 import { buildDatums } from '../core/tokens/datums.ts';
 import { decodeEpisode } from '../core/tokens/episode-codec.ts';
 import { encodeScoredEpisode } from '../core/tokens/scored-codec.ts';
 import type { Datum } from '../core/tokens/span.ts';
 import { keepTeacherRow } from '../core/tokens/teacher-row.ts';
 import { TokenError } from '../core/tokens/token-error.ts';
+import type { TopkRow } from '../core/tokens/topk.ts';
+import { encodeTopkRows } from '../core/tokens/topk-codec.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
+import { TOPK_MASK, type TopkTable } from '../services/tinker/index.ts';
 import { whileBeating } from './beating.ts';
 import type { ModelAccess } from './model-access.ts';
 import type { RunRecords } from './run-records.ts';
@@ -43,10 +47,15 @@ export function createTeacherActivities({ records, blobs, models }: TeacherDeps)
         contextBudgetTokens: config.rollout.context_budget_tokens,
         maxDatumTokens: config.train.max_datum_tokens,
       });
-      const scored = await whileBeating(() => score(datums, config.teacher.model, models));
+      const { trialId } = order;
+      const topK = config.train.loss === 'topk_ce' ? config.train.topk : 0;
+      const scored = await whileBeating(() => score(datums, topK, teacherOf(config.teacher), models));
+      const { rows, candidates } = scored;
+      const isEmpty = datums.length === 0;
       return {
-        trialId: order.trialId,
-        scored: datums.length > 0 ? await blobs.put(encodeScoredEpisode({ trial: order.trialId, datums, rows: scored.rows })) : null,
+        trialId,
+        scored: isEmpty ? null : await blobs.put(encodeScoredEpisode({ trial: trialId, datums, rows })),
+        candidates: isEmpty || topK === 0 ? null : await blobs.put(encodeTopkRows(trialId, datums, candidates)),
         datums: stats.datums,
         fragments: stats.fragments,
         lossTokens: stats.lossTokens,
@@ -60,19 +69,30 @@ export function createTeacherActivities({ records, blobs, models }: TeacherDeps)
 
 async function score(
   datums: readonly Datum[],
-  teacher: string,
+  topK: number,
+  teacher: ModelRef,
   models: ModelAccess,
-): Promise<{ rows: Float64Array[]; meters: MeterTokens }> {
-  const model = { kind: 'base', model: teacher, version: teacher } as const;
+): Promise<{ rows: Float64Array[]; candidates: TopkRow[]; meters: MeterTokens }> {
   const signal = cancellationSignal();
   const scored = await Promise.all(
-    datums.map((datum) => models.withSampler(model, (sampler) => sampler.promptLogprobs(datum.tokens, { signal }))),
+    datums.map((datum) => models.withSampler(teacher, (sampler) => sampler.promptLogprobs(datum.tokens, { topK, signal }))),
   );
-  const rows = datums.map((datum, index) => kept(datum, scored[index]?.logprobs ?? []));
-  const meters = scoringMeters(
-    scored.map(({ logprobs, promptCacheHitTokens }) => ({ tokens: logprobs.length, cacheHits: promptCacheHitTokens })),
-  );
-  return { rows, meters: { ...meters, teacher_sample: scored.length } }; // scoring a prompt pays for one sampled token
+  return {
+    rows: datums.map((datum, index) => kept(datum, scored[index]?.logprobs ?? [])),
+    candidates: scored.flatMap(({ topk }) => (topk ? [asTopkRow(topk)] : [])),
+    meters: scoringMeters(
+      scored.map(({ logprobs, promptCacheHitTokens }) => ({ tokens: logprobs.length, cacheHits: promptCacheHitTokens })),
+    ),
+  };
+}
+
+/** The service's table as columns; its padding, which comes after the candidates of a position, counts for nothing. */
+function asTopkRow({ k, length, tokenIds, logprobs }: TopkTable): TopkRow {
+  const counts = Int32Array.from({ length }, (_, p) => {
+    const padding = logprobs.subarray(p * k, (p + 1) * k).findIndex((logprob) => logprob <= TOPK_MASK);
+    return padding < 0 ? k : padding;
+  });
+  return { width: k, counts, tokens: tokenIds, logprobs: Float64Array.from(logprobs) };
 }
 
 function kept(datum: Datum, logprobs: ArrayLike<number | null>): Float64Array {

@@ -3,9 +3,9 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { BlobRef, SamplerPath, StatePath } from '../core/ids.ts';
 import { samplerSeed } from '../core/random/seeded.ts';
 import type { TrainingRef, TrainResult } from '../core/run/results.ts';
-import { computeAdvantages } from '../core/tokens/advantages.ts';
 import { decodeScoredEpisode } from '../core/tokens/scored-codec.ts';
-import { toWire } from '../core/tokens/wire.ts';
+import { decodeTopkRows } from '../core/tokens/topk-codec.ts';
+import { prepareBatch, type ScoredBatch } from '../core/training/batch.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import { ServiceFailed, type TrainingClient, TrainingStateUnknown } from '../services/tinker/index.ts';
 import { whileBeating } from './beating.ts';
@@ -21,8 +21,8 @@ export type BatchOrder = {
   /** Of the whole batch: a service that loses log-probabilities must not be trained on. */
   readonly sampledTokens: number;
   readonly maskedTokens: number;
-  /** Scored episodes, in the order of their slots. */
-  readonly episodes: readonly BlobRef[];
+  /** Scored episodes, in the order of their slots, with their candidates where the loss needs them. */
+  readonly episodes: readonly { readonly scored: BlobRef; readonly candidates: BlobRef | null }[];
 };
 export type SaveOrder = { readonly run: BlobRef; readonly training: TrainingRef; readonly name: string };
 
@@ -30,7 +30,7 @@ export type TrainingDeps = {
   readonly records: RunRecords;
   readonly blobs: BlobStore;
   readonly models: ModelAccess;
-  /** For negative controls only: changes the batch's advantages before they are trained on. */
+  /** For negative controls only, see `BatchOptions`. */
   readonly alterAdvantages?: (advantages: readonly Float64Array[]) => readonly Float64Array[];
 };
 export type TrainingActivities = ReturnType<typeof createTrainingActivities>;
@@ -38,7 +38,7 @@ export type TrainingActivities = ReturnType<typeof createTrainingActivities>;
 /** Adam's fixed settings: those of the protocol's own defaults. */
 export const ADAM = { beta1: 0.9, beta2: 0.95, eps: 1e-12, weightDecay: 0, gradClipNorm: 0 } as const;
 
-export function createTrainingActivities({ records, blobs, models, alterAdvantages = (advantages) => advantages }: TrainingDeps) {
+export function createTrainingActivities({ records, blobs, models, alterAdvantages }: TrainingDeps) {
   const clientOf = ({ modelId, nextSeqId, sessionId }: TrainingRef): Promise<TrainingClient> =>
     models.withClient(async (client) => client.training(modelId, { nextSeqId, sessionId }));
 
@@ -58,50 +58,35 @@ export function createTrainingActivities({ records, blobs, models, alterAdvantag
     },
 
     /**
-     * One optimizer update from a scored batch. Its calls carry the sequence numbers handed in, so that a second attempt
-     * gets the answers of the first instead of a second update. A batch whose advantages are all zero changes nothing.
+     * The optimizer updates of a scored batch, `num_substeps` of them where it has so many sequences. Their calls carry the sequence
+     * numbers handed in, so that a second attempt gets the answers of the first instead of a second update.
      */
     async trainBatch(order: BatchOrder): Promise<TrainResult> {
       const startedAtMs = Date.now();
       refuseMasked(order);
-      const { config } = await records.load(order.run);
-      const episodes = await Promise.all(order.episodes.map(async (ref) => decodeScoredEpisode(await blobs.get(ref))));
-      const computed = computeAdvantages(
-        episodes.flatMap(({ datums }) => datums),
-        episodes.flatMap(({ rows }) => rows),
-        { advantageClip: config.train.advantage_clip, centerAdvantages: config.train.center_advantages },
-      );
-      const { kept, stats, reverseKlNatsPerToken } = computed;
-      const advantages = alterAdvantages(computed.advantages);
-      const counts = {
-        datums: kept.length,
-        lossTokens: stats.lossTokens,
-        contextTokens: stats.contextTokens,
-        clippedTokens: stats.clippedTokens,
-        mismatchDrops: stats.mismatchDrops,
-        reverseKlNatsPerToken,
-      };
-      const figures = { advantageMean: stats.advantageMean, advantageStd: stats.advantageStd };
-      if (stats.nonZeroTokens === 0) {
-        const { nextSeqId } = order.training;
-        return { ...counts, ...figures, nextSeqId, updates: 0, loss: null, gradNorm: null, meters: {}, wallMs: Date.now() - startedAtMs };
-      }
+      const { config, runId } = await records.load(order.run);
+      const batch = await loadBatch(order.episodes, blobs);
+      const options = { train: config.train, runName: runId, step: order.step, ...(alterAdvantages ? { alterAdvantages } : {}) };
+      const { loss, updates, figures, trainTokens } = prepareBatch(batch, options);
+      const losses: (number | null)[] = [];
+      const gradNorms: (number | null)[] = [];
+      const done = (nextSeqId: number): TrainResult => ({
+        nextSeqId,
+        trained: { ...figures, losses, gradNorms },
+        meters: { student_train: trainTokens },
+        wallMs: Date.now() - startedAtMs,
+      });
+      if (updates.length === 0) return done(order.training.nextSeqId);
       return onService(async () => {
         const training = await clientOf(order.training);
         const signal = cancellationSignal();
-        const wire = toWire('importance_sampling', kept, advantages);
-        const { metrics } = await training.forwardBackward(wire, 'importance_sampling', { signal });
-        const optimizer = await training.optimStep({ learningRate: config.train.learning_rate, ...ADAM }, { signal });
-        return {
-          ...counts,
-          ...figures,
-          nextSeqId: training.nextSeqId,
-          updates: 1,
-          loss: metrics['loss:sum'] ?? null,
-          gradNorm: gradNormIn(optimizer.metrics),
-          meters: { student_train: stats.lossTokens + stats.contextTokens },
-          wallMs: Date.now() - startedAtMs,
-        };
+        for (const sequences of updates) {
+          const { metrics } = await training.forwardBackward(sequences, loss, { signal });
+          const optimizer = await training.optimStep({ learningRate: config.train.learning_rate, ...ADAM }, { signal });
+          losses.push(metrics['loss:sum'] ?? null);
+          gradNorms.push(gradNormIn(optimizer.metrics));
+        }
+        return done(training.nextSeqId);
       });
     },
 
@@ -122,6 +107,20 @@ export function createTrainingActivities({ records, blobs, models, alterAdvantag
         return { path, nextSeqId: training.nextSeqId };
       });
     },
+  };
+}
+
+async function loadBatch(episodes: BatchOrder['episodes'], blobs: BlobStore): Promise<ScoredBatch> {
+  const parts = await Promise.all(
+    episodes.map(async (episode) => {
+      const { datums, rows } = decodeScoredEpisode(await blobs.get(episode.scored));
+      return { datums, rows, candidates: episode.candidates && decodeTopkRows(await blobs.get(episode.candidates), datums) };
+    }),
+  );
+  return {
+    datums: parts.flatMap(({ datums }) => datums),
+    rows: parts.flatMap(({ rows }) => rows),
+    candidates: parts.some(({ candidates }) => candidates === null) ? null : parts.flatMap(({ candidates }) => candidates ?? []),
   };
 }
 

@@ -146,11 +146,11 @@ describe('the set', () => {
 
 it('appends a line per update', async () => {
   const { run } = await kept([]);
-  const row = { update: 1, loss: 2.5 } as WarmupRow;
+  const row = { update: 1, loss_nats: 2.5 } as WarmupRow;
   await activities().noteWarmup({ run, row });
   await activities().noteWarmup({ run, row: { ...row, update: 2 } });
   const lines = (await readFile(join(project.root, 'runs/first/warmup.jsonl'), 'utf8')).trim().split('\n');
-  expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ update: 1, loss: 2.5 }, { update: 2 }]);
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ update: 1, loss_nats: 2.5 }, { update: 2 }]);
 });
 
 describe('trajectories of an earlier run', () => {

@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 import Table from 'cli-table3';
 import type { TrainingDeps } from '../activities/training.ts';
-import type { StepRow } from '../core/run/results.ts';
+import type { MetricsRow } from '../core/measures/metrics-row.ts';
 import { permuteAdvantages } from '../test/support/controls.ts';
 import { type Ended, type Product, runQuickstart, startProduct, withWorkerHere } from '../test/support/product.ts';
 
@@ -44,15 +44,15 @@ async function measured(
   product: Product,
   { overrides, alter }: Condition,
   runId: string,
-): Promise<{ ended: Ended; rows: readonly StepRow[] }> {
+): Promise<{ ended: Ended; rows: readonly MetricsRow[] }> {
   return withWorkerHere(product, alter, async () => {
     const ended = await runQuickstart(product, overrides, runId);
-    const { rows } = await product.link.client.workflow.getHandle(runId).query<{ rows: readonly StepRow[] }>('metrics');
+    const { rows } = await product.link.client.workflow.getHandle(runId).query<{ rows: readonly MetricsRow[] }>('metrics');
     return { ended, rows };
   });
 }
 
-function cells({ result }: Ended, rows: readonly StepRow[]): string[] {
+function cells({ result }: Ended, rows: readonly MetricsRow[]): string[] {
   const rate = (label: string) => {
     const found = result.evaluations.find((evaluation) => evaluation.label === label);
     return found ? `${found.passed}/${found.executed}` : '–';
@@ -64,8 +64,8 @@ function cells({ result }: Ended, rows: readonly StepRow[]): string[] {
     rate('student-before'),
     rate('student-after'),
     share,
-    range(rows.map((row) => row.entropyRatio)),
-    range(rows.map((row) => row.lengthRatio)),
+    range(rows.map((row) => row.entropy_ratio)),
+    range(rows.map((row) => row.generation_tokens_ratio)),
     `${result.outcome}${verdict ? ` ${verdict.reasons.join(', ')}` : ''}`,
   ];
 }

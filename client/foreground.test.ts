@@ -11,8 +11,11 @@ const ESTIMATE: Estimate = {
   pricedUsd: 2,
   unpricedMeters: [],
   fullyPriced: true,
+  pricingIsComplete: true,
   trainEpisodes: 8,
   evalEpisodes: 0,
+  baselineEpisodes: 0,
+  warmupEpisodes: 0,
 };
 const ASKS = runStatus({
   phase: 'confirm',

@@ -68,11 +68,11 @@ const update = (order: WarmupOrder, by = models): Promise<WarmupTrained> =>
 it('an update lowers the cross-entropy of what the teacher sampled, and says what it trained on', async () => {
   const { training, opened: _, ...rest } = await ready('0.02');
   const first = await update({ ...rest, update: 1, training });
-  expect(first.row).toMatchObject({ update: 1, datums: 1, lossTokens: COMMAND.length, contextTokens: 23, learningRate: 0.02 });
+  expect(first.row).toMatchObject({ update: 1, datums: 1, loss_tokens: COMMAND.length, context_tokens: 23, learning_rate: 0.02 });
   expect(first.meters).toEqual({ student_train: COMMAND.length + 23 });
   const second = await update({ ...rest, update: 2, training: { ...training, nextSeqId: first.nextSeqId } });
-  expect(second.row.lossNatsPerToken).toBeLessThan((first.row.lossNatsPerToken ?? 0) - 0.5);
-  expect(second.row.loss).toBeCloseTo((second.row.lossNatsPerToken ?? 0) * COMMAND.length);
+  expect(second.row.loss_nats_per_token).toBeLessThan((first.row.loss_nats_per_token ?? 0) - 0.5);
+  expect(second.row.loss_nats).toBeCloseTo((second.row.loss_nats_per_token ?? 0) * COMMAND.length);
 });
 
 it('an attempt that comes again after its worker died makes no second update', async () => {
@@ -83,9 +83,9 @@ it('an attempt that comes again after its worker died makes no second update', a
   const first = await update({ ...rest, update: 1, training: twin });
   await using other = access();
   const again = await update({ ...rest, update: 1, training: twin }, other);
-  expect(again.row).toEqual({ ...first.row, wallMs: again.row.wallMs });
+  expect(again.row).toEqual({ ...first.row, wall_ms: again.row.wall_ms });
   expect(again.nextSeqId).toBe(first.nextSeqId);
   const [plain, repeated] = [await update(next(training, once)), await update(next(twin, again), other)];
-  expect(plain.row.loss).toBeLessThan(once.row.loss ?? Number.NaN);
-  expect(repeated.row.loss).toBe(plain.row.loss);
+  expect(plain.row.loss_nats).toBeLessThan(once.row.loss_nats ?? Number.NaN);
+  expect(repeated.row.loss_nats).toBe(plain.row.loss_nats);
 });

@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import type { BlobRef } from '../core/ids.ts';
-import type { StepRow } from '../core/run/results.ts';
+import { metricsRowOf } from '../core/measures/testing/rows.ts';
 import { currentDetails } from './current-details.ts';
 import type { RunSpend } from './messages.ts';
 import { newFacts } from './run-state.ts';
 
-const SPEND: RunSpend = { usd: 0.5, maxUsd: 2, blindTo: [], forecastUsd: null };
+const SPEND: RunSpend = { usd: 0.5, maxUsd: 2, blindTo: [], lines: [], forecastUsd: null };
 const COMMAND = `temporal workflow update execute --workflow-id r --name setBudget --input '{"by":"you","maxUsd":3}'`;
 const WAIT = {
   id: 'budget-1',
@@ -33,8 +33,8 @@ test('a command is broken into short lines, and a shell reads it as the same com
 });
 
 test('the last five steps stand in columns; what was not measured is a dash', () => {
-  const row = (step: number, entropyNatsPerToken: number | null) =>
-    ({ step, passedTrials: step, executedTrials: 128, reverseKlNatsPerToken: 0.5, entropyNatsPerToken }) as StepRow;
+  const row = (step: number, entropy_per_token: number | null) =>
+    metricsRowOf({ step, passed_trials: step, reverse_kl_per_token: 0.5, entropy_per_token });
   const facts = { ...newFacts(0), rows: [1, 2, 3, 4, 5, 6, 107].map((step) => row(step, step === 6 ? null : 0.25)) };
   const table = currentDetails(facts, null, SPEND)
     .split('\n')

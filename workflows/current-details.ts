@@ -1,5 +1,6 @@
+import type { MetricsRow } from '../core/measures/metrics-row.ts';
 import type { Wait } from '../core/run/phase.ts';
-import type { StepRow } from '../core/run/results.ts';
+
 import type { RunSpend } from './messages.ts';
 import type { RunFacts } from './run-state.ts';
 
@@ -30,13 +31,13 @@ const withoutFormulas = (text: string) => text.replace(/\$(?=\d)/g, 'USD ');
 const commandBlock = (command: string) => codeBlock(command.split(' --').join(' \\\n  --'));
 
 /** Aligned text, since the Web UI sets the columns of a Markdown table without space between them. */
-function rowsBlock(rows: readonly StepRow[]): string {
+function rowsBlock(rows: readonly MetricsRow[]): string {
   const head = ['step', 'solved', 'KL nats/token', 'entropy'];
   const cells = rows.map((row) => [
     `${row.step}`,
-    `${row.passedTrials}/${row.executedTrials}`,
-    number(row.reverseKlNatsPerToken),
-    number(row.entropyNatsPerToken),
+    `${row.passed_trials}/${row.executed_trials}`,
+    number(row.reverse_kl_per_token),
+    number(row.entropy_per_token),
   ]);
   const widths = head.map((name, column) => Math.max(name.length, ...cells.map((row) => row[column]?.length ?? 0)));
   const line = (row: readonly string[]) => row.map((cell, column) => cell.padStart(widths[column] ?? 0)).join('  ');

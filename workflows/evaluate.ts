@@ -2,6 +2,7 @@ import { continueAsNew } from '@temporalio/workflow';
 import type { BlobRef } from '../core/ids.ts';
 import type { RunPlan } from '../core/run/pinned-run.ts';
 import type { EvalLabel, EvalResult } from '../core/run/results.ts';
+import { inSlotOrder } from '../core/run/slots.ts';
 import type { ModelRef, PinnedTask } from '../core/run/trial.ts';
 import { runSlot } from './one-trial.ts';
 import { briefActivities } from './proxies.ts';
@@ -45,6 +46,6 @@ export async function evaluate(input: EvaluateInput, carried?: Carried): Promise
   });
   if (!pool.complete) return continueAsNew<typeof evaluate>(input, { done: pool.done, startedAtMs });
   await briefActivities().checkHoldout({ run });
-  const trials = pool.done.toSorted((a, b) => (a.slot < b.slot ? -1 : 1)).map(({ trial }) => trial);
+  const trials = inSlotOrder(pool.done).map(({ trial }) => trial);
   return briefActivities().closeEvaluation({ run, label, model, trials, startedAtMs });
 }

@@ -1,4 +1,5 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
+import type { MetricsRow } from '../core/measures/metrics-row.ts';
 import {
   type DecidePromotion,
   type Decision,
@@ -8,17 +9,7 @@ import {
   type SetBudget,
 } from '../core/run/decision.ts';
 import type { Outcome, Phase, Wait } from '../core/run/phase.ts';
-import type {
-  AdapterRecord,
-  Check,
-  Estimate,
-  EvalResult,
-  GateVerdict,
-  Handoff,
-  SavedWeights,
-  Spend,
-  StepRow,
-} from '../core/run/results.ts';
+import type { AdapterRecord, Check, Estimate, EvalResult, GateVerdict, Handoff, SavedWeights, Spend } from '../core/run/results.ts';
 
 /** Answers to a run. Each is an update, which replies with the recorded decision or the reason it was refused. */
 export const confirmCostUpdate = defineUpdate<DecisionRecord, [Decision]>('confirmCost');
@@ -71,7 +62,7 @@ export type RunStatus = {
   readonly child: { readonly workflowId: string; readonly label: string } | null;
   readonly checks: readonly Check[];
   readonly evaluations: readonly EvalResult[];
-  readonly lastRow: StepRow | null;
+  readonly lastRow: MetricsRow | null;
   /** Null where no warm-up is planned. */
   readonly warmup: { readonly updates: number; readonly steps: number; readonly lossNatsPerToken: number | null } | null;
   readonly verdict: GateVerdict | null;
@@ -87,7 +78,7 @@ export type RunStatus = {
 
 export type RunSpend = Spend & { readonly maxUsd: number | null; readonly forecastUsd: number | null };
 
-export type RunMetrics = { readonly rows: readonly StepRow[]; readonly rowsInAll: number; readonly file: string | null };
+export type RunMetrics = { readonly rows: readonly MetricsRow[]; readonly rowsInAll: number; readonly file: string | null };
 
 /** What `distill` returns. */
 export type RunResult = {

@@ -58,8 +58,8 @@ function failOn(run: Run): void {
 }
 
 async function baselines(run: Run): Promise<void> {
-  const { teacherModel, studentModel } = run.pinned.plan;
-  await run.evaluate('teacher', { kind: 'base', model: teacherModel, version: teacherModel });
+  const { teacher: teacherRef, studentModel } = run.pinned.plan;
+  await run.evaluate('teacher', teacherRef);
   await run.evaluate('student-before', { kind: 'base', model: studentModel, version: studentModel });
   const [teacher, before] = [evaluationOf(run.facts, 'teacher'), evaluationOf(run.facts, 'student-before')];
   const lead = await briefActivities().compareTeacher({ run: run.pinned.ref, teacher, before });

@@ -1,8 +1,9 @@
 import { setCurrentDetails, setHandler, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
+import { solveRateOf } from '../core/measures/rates.ts';
 import { currentDetails } from './current-details.ts';
 import { estimateQuery, metricsQuery, type RunSpend, type RunStatus, spendQuery, statusQuery } from './messages.ts';
 import type { RunDesk } from './run-desk.ts';
-import { forecastUsd, type RunFacts } from './run-state.ts';
+import { forecastOf, type RunFacts } from './run-state.ts';
 import { SEARCH_ATTRIBUTES } from './search-attributes.ts';
 
 /** Shows a run to the world: queries, search attributes and the Web UI's current details. Decides nothing. */
@@ -27,7 +28,7 @@ export class RunBoard {
 
   spend(): RunSpend {
     const steps = this.facts.pinned?.plan.steps ?? 0;
-    return { ...this.facts.spend, maxUsd: this.desk().maxUsd, forecastUsd: forecastUsd(this.facts, steps) };
+    return { ...this.facts.spend, maxUsd: this.desk().maxUsd, forecastUsd: forecastOf(this.facts, steps) };
   }
 
   status(): RunStatus {
@@ -65,7 +66,8 @@ export class RunBoard {
   refresh(): void {
     const { pinned, rows } = this.facts;
     const waitingFor = this.desk().waitingFor?.kind ?? 'nothing';
-    const solveRate = rows.at(-1)?.solveRate;
+    const lastRow = rows.at(-1);
+    const solveRate = lastRow && solveRateOf(lastRow);
     const spentUsd = this.facts.spend.usd;
     const shown = [this.facts.phase, waitingFor, this.facts.step, solveRate, spentUsd, pinned?.plan.studentModel].join('|');
     if (shown !== this.shown) {

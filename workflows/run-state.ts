@@ -1,5 +1,7 @@
+import { forecastUsd } from '../core/estimate/forecast.ts';
 import type { StatePath } from '../core/ids.ts';
 import type { MeterTokens } from '../core/measures/meters.ts';
+import type { MetricsRow } from '../core/measures/metrics-row.ts';
 import type { Outcome, Phase } from '../core/run/phase.ts';
 import type { PinnedRun } from '../core/run/pinned-run.ts';
 import {
@@ -11,10 +13,10 @@ import {
   type GateVerdict,
   type GuardState,
   type Handoff,
+  type MoneySoFar,
   NO_GUARD_STATE,
   type SavedWeights,
   type Spend,
-  type StepRow,
   type TrainingRef,
 } from '../core/run/results.ts';
 import type { ModelRef } from '../core/run/trial.ts';
@@ -40,7 +42,7 @@ export type RunFacts = {
   warmup: WarmupProgress | null;
   /** Steps that are finished. */
   step: number;
-  rows: readonly StepRow[];
+  rows: readonly MetricsRow[];
   rowsInAll: number;
   guard: GuardState;
   meters: MeterTokens;
@@ -71,7 +73,7 @@ export function newFacts(nowMs: number): RunFacts {
     rowsInAll: 0,
     guard: NO_GUARD_STATE,
     meters: {},
-    spend: { usd: 0, blindTo: [] },
+    spend: { usd: 0, blindTo: [], lines: [] },
     verdict: null,
     adapter: null,
     handoff: null,
@@ -81,7 +83,7 @@ export function newFacts(nowMs: number): RunFacts {
   };
 }
 
-export function addRow(facts: RunFacts, row: StepRow): void {
+export function addRow(facts: RunFacts, row: MetricsRow): void {
   facts.rows = [...facts.rows, row].slice(-ROWS_KEPT);
   facts.rowsInAll++;
 }
@@ -97,10 +99,29 @@ export function meanStepUsd({ rows }: RunFacts): number {
   return rows.length === 0 ? 0 : rows.reduce((sum, row) => sum + row.usd, 0) / rows.length;
 }
 
-/** USD at the end of the run if the steps that are left cost what the last ones did; null before the first step. */
-export function forecastUsd(facts: RunFacts, steps: number): number | null {
+/** The run's money as a step that is about to start sees it. */
+export function moneyOf(facts: RunFacts, { steps, maxUsd }: { readonly steps: number; readonly maxUsd: number | null }): MoneySoFar {
+  return {
+    spentUsd: facts.spend.usd,
+    stepUsd: facts.rows.map((row) => row.usd),
+    stepsAhead: steps - facts.step - 1,
+    evaluationsAheadUsd: evaluationsAheadUsd(facts),
+    maxUsd,
+  };
+}
+
+/** USD at the end of the run if what is left costs what the like of it did; null before the first step. */
+export function forecastOf(facts: RunFacts, steps: number): number | null {
   if (facts.rows.length === 0) return null;
-  const before = facts.evaluations.find((evaluation) => evaluation.label === 'student-before');
-  const evaluationAhead = before && !facts.evaluations.some((evaluation) => evaluation.label === 'student-after') ? before.usd : 0;
-  return facts.spend.usd + meanStepUsd(facts) * (steps - facts.step) + evaluationAhead;
+  return forecastUsd({
+    spentUsd: facts.spend.usd,
+    stepUsd: facts.rows.map((row) => row.usd),
+    remainingSteps: steps - facts.step,
+    remainingEvalUsd: evaluationsAheadUsd(facts),
+  });
+}
+
+function evaluationsAheadUsd({ evaluations }: RunFacts): number {
+  const before = evaluations.find(({ label }) => label === 'student-before');
+  return before && !evaluations.some(({ label }) => label === 'student-after') ? before.usd : 0;
 }

@@ -17,7 +17,7 @@ import type { RunResult } from './messages.ts';
 import { briefActivities } from './proxies.ts';
 import { RunBoard } from './run-board.ts';
 import { type DeskState, RunDesk } from './run-desk.ts';
-import { newFacts, type RunFacts } from './run-state.ts';
+import { moneyOf, newFacts, type RunFacts } from './run-state.ts';
 import { step } from './step.ts';
 
 /** Thrown through the phases when a person stops the run; `distill` saves what there is and ends it. */
@@ -134,10 +134,11 @@ export class Run {
   async step(number: number) {
     const { ref: run, trialPrefix, plan, runId } = this.pinned;
     const { guard } = this.facts;
+    const money = moneyOf(this.facts, { steps: plan.steps, maxUsd: this.desk.maxUsd });
     return this.child(`step ${number}`, () =>
       startChild(step, {
         workflowId: `${runId}.${stepName(number)}`,
-        args: [{ run, trialPrefix, plan, step: number, sampler: this.sampler, training: this.training, guard }],
+        args: [{ run, trialPrefix, plan, step: number, sampler: this.sampler, training: this.training, guard, money }],
         staticSummary: `step ${number}: ${plan.tasksPerBatch} tasks × ${plan.groupSize}`,
         ...CHILD,
       }),

@@ -1,7 +1,9 @@
 import { CancellationScope, continueAsNew } from '@temporalio/workflow';
 import type { BlobRef } from '../core/ids.ts';
 import type { RunPlan } from '../core/run/pinned-run.ts';
-import type { GuardState, StepResult, TrainingRef } from '../core/run/results.ts';
+import type { GuardState, MoneySoFar, StepResult, TrainingRef } from '../core/run/results.ts';
+import { inSlotOrder } from '../core/run/slots.ts';
+import { stepOfName } from '../core/run/step-name.ts';
 import type { EpisodeScore, ModelRef, PinnedTask, TrialSummary } from '../core/run/trial.ts';
 import { runSlot } from './one-trial.ts';
 import { briefActivities, teacher, training } from './proxies.ts';
@@ -15,6 +17,7 @@ export type StepInput = {
   readonly sampler: ModelRef;
   readonly training: TrainingRef;
   readonly guard: GuardState;
+  readonly money: MoneySoFar;
 };
 
 /** One trial of the batch with its teacher's score; null when it left nothing to score. */
@@ -25,6 +28,7 @@ type Carried = { readonly tasks: readonly PinnedTask[]; readonly done: readonly 
 /** One batch: draw tasks, sample episodes, score each as soon as it ends, update the weights, write the row. */
 export async function step(input: StepInput, carried?: Carried): Promise<StepResult> {
   const { run, plan } = input;
+  const { version } = input.sampler;
   const startedAtMs = carried?.startedAtMs ?? Date.now();
   const tasks = carried?.tasks ?? (await briefActivities().drawStepTasks({ run, step: input.step }));
   const taskOf = new Map(slotsOf(input, tasks));
@@ -34,14 +38,14 @@ export async function step(input: StepInput, carried?: Carried): Promise<StepRes
 
   // An update that was started is finished and booked, whatever happens to the run around it.
   return CancellationScope.nonCancellable(async () => {
-    const trials = pool.done.toSorted((a, b) => (a.slot < b.slot ? -1 : 1));
-    const episodes = trials.flatMap(({ score }) => (score?.scored ? [score.scored] : []));
+    const trials = inSlotOrder(pool.done);
+    const episodes = trials.flatMap(({ score }) => (score?.scored ? [{ scored: score.scored, candidates: score.candidates }] : []));
     const total = (key: 'sampledTokens' | 'maskedTokens') => trials.reduce((sum, { trial }) => sum + trial[key], 0);
     const train = await training(plan).trainBatch.executeWithOptions({ summary: `step ${input.step} · update` }, [
       {
         run,
         step: input.step,
-        sampler: input.sampler.version,
+        sampler: version,
         training: input.training,
         sampledTokens: total('sampledTokens'),
         maskedTokens: total('maskedTokens'),
@@ -51,8 +55,14 @@ export async function step(input: StepInput, carried?: Carried): Promise<StepRes
     return briefActivities().closeStep({
       run,
       step: input.step,
-      sampler: input.sampler.version,
+      tasks: tasks.length,
+      sampler: {
+        version,
+        path: input.sampler.kind === 'sampler' ? input.sampler.path : version,
+        stalenessSteps: input.step - 1 - stepOfName(version),
+      },
       guard: input.guard,
+      money: input.money,
       trials,
       train,
       startedAtMs,
@@ -74,7 +84,7 @@ async function sampleAndScore(input: StepInput, slot: string, task: PinnedTask):
   const { run, plan, sampler } = input;
   const summary = `step ${input.step} · trial ${slot.slice(slot.indexOf('-s') + 7)} · ${task.id}`;
   const trial = await runSlot({ run, plan, slot, task, who: 'student', model: sampler, maxTurns: plan.rolloutMaxTurns, summary });
-  if (!trial.executed || trial.spans === null) return { slot, trial, score: null };
+  if (trial.spans === null) return { slot, trial, score: null };
   const score = await teacher().scoreEpisode.executeWithOptions({ summary: `${summary} · score` }, [
     { run, trialId: trial.trialId, spans: trial.spans, stopReason: trial.stopReason, sampler: sampler.version },
   ]);

@@ -42,7 +42,8 @@ async function bookStep(run: Run, result: StepResult): Promise<void> {
   run.facts.guard = result.guard;
   addRow(run.facts, result.row);
   for (const warning of result.row.warnings) run.note(`step ${result.row.step}: ${warning}`);
-  await run.book(result.row.meters);
+  if (result.overCap) run.note(`step ${result.row.step}: the run has passed its cap`);
+  await run.book(result.meters);
 }
 
 /** Publishes the current weights for sampling as `step-NNNN`, once; the trials of the next step use them. */

@@ -17,6 +17,7 @@ export function trialOf(taskId: string, passed: boolean, more: Partial<TrialSumm
     exceptionMessage: null,
     stopReason: 'submitted',
     calls: 2,
+    truncatedCalls: 0,
     sampledTokens: 10,
     negLogprobNats: 1,
     scoredTokens: 10,

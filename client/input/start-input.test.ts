@@ -73,9 +73,9 @@ test.each<[name: string, files: Files, extra: Extra, message: RegExp]>([
   ['an unknown key', { config: `${CONFIG}\n[train]\nstep = 3` }, {}, /run\.toml: train\.step is not a known key$/],
   [
     'a key for what is not built',
-    { config: `${CONFIG}\n[train]\nloss = "ppo"` },
+    { config: `${CONFIG}\n[train]\noverlap_steps = 1` },
     {},
-    /train\.loss asks for something this version cannot do/,
+    /train\.overlap_steps asks for something this version cannot do/,
   ],
   ['task ids that are not JSON', { tasks: 'a, b' }, {}, /^--tasks \S+train\.json: not JSON/],
   ['task ids of another shape', { tasks: '{"a": 1}' }, {}, /train\.json: must be a JSON array of task ids/],

@@ -1,5 +1,5 @@
 import type { Evidence } from '../../core/gate/evidence.ts';
-import type { EvalLabel, EvalResult, GateVerdict, StepRow } from '../../core/run/results.ts';
+import type { EvalLabel, EvalResult, GateVerdict } from '../../core/run/results.ts';
 import type { RunResult, RunStatus } from '../../workflows/messages.ts';
 
 /** Runs for tests of the views: everything empty but what the test names. */
@@ -24,7 +24,7 @@ export function runStatus(known: Partial<RunStatus>): RunStatus {
     adapter: null,
     handoff: null,
     weights: null,
-    spend: { usd: 0, blindTo: [], maxUsd: null, forecastUsd: null },
+    spend: { usd: 0, blindTo: [], lines: [], maxUsd: null, forecastUsd: null },
     decisions: [],
     notices: [],
     wallMs: {},
@@ -51,40 +51,6 @@ export function evaluation(label: EvalLabel, passed: number, executed: number, t
     meters: {},
     usd: 0.01,
     wallMs: 9_000,
-  };
-}
-
-export function stepRow(known: Partial<StepRow>): StepRow {
-  return {
-    step: 1,
-    sampler: 'step-0000',
-    trials: 128,
-    executedTrials: 128,
-    passedTrials: 51,
-    infraFailedTrials: 0,
-    solveRate: 51 / 128,
-    reverseKlNatsPerToken: 0.4321,
-    entropyNatsPerToken: 0.5,
-    sampledTokensPerEpisode: 24,
-    datums: 128,
-    fragments: 0,
-    lossTokens: 3000,
-    updates: 1,
-    loss: 0.1,
-    gradNorm: 1,
-    advantageMean: 0,
-    advantageStd: 1,
-    clippedTokens: 0,
-    maskedTokens: 0,
-    overflowTrials: 0,
-    entropyRatio: 1,
-    lengthRatio: 1,
-    warnings: [],
-    meters: {},
-    usd: 0.002,
-    wallMs: 6_000,
-    trainMs: 500,
-    ...known,
   };
 }
 

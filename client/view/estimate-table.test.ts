@@ -36,11 +36,6 @@ describe('the estimate table', () => {
   it('counts the episodes of each kind', () =>
     expect(told(ALL, null)).toContain('Episodes: 1,280 training · 0 interim evaluation · 900,000 held-out · 0 warm-up.'));
 
-  it('leaves out kinds of episodes that an older run did not count', () => {
-    const { baselineEpisodes: _, warmupEpisodes: __, ...older } = estimateWith(ALL);
-    expect(estimateTable(older, null, PLAIN)).toContain('Episodes: 1,280 training · 0 interim evaluation.\n');
-  });
-
   it.each<[name: string, pricing: string, maxUsd: number | null, text: string]>([
     ['nothing, when all is priced', ALL, null, 'No cap is set; every meter has a price.'],
     ['the cap', ALL, 1e9, 'Cap: $1000000000.00.'],

@@ -1,13 +1,9 @@
-import type { CostEstimate } from '../../core/estimate/index.ts';
 import { isBounded } from '../../core/run/cost-confirmation.ts';
 import type { Estimate } from '../../core/run/results.ts';
 import type { Colors } from '../console.ts';
 import { count, usd } from './format.ts';
 import { table } from './table.ts';
 import { wrapped } from './wrap.ts';
-
-/** An estimate as it is shown; kinds of episodes that it does not count are left out, never shown as zero. */
-export type ShownEstimate = Estimate & Partial<Pick<CostEstimate, 'baselineEpisodes' | 'warmupEpisodes'>>;
 
 /** What bounds a run's spend, as data. */
 export type Bound = {
@@ -31,7 +27,7 @@ export function boundOf({ fullyPriced, unpricedMeters }: Estimate, maxUsd: numbe
 }
 
 /** The estimate per meter, within 80 columns. A meter without a price says so; its cost is unknown, never zero. */
-export function estimateTable(estimate: ShownEstimate, maxUsd: number | null, colors: Colors): string {
+export function estimateTable(estimate: Estimate, maxUsd: number | null, colors: Colors): string {
   const rows = estimate.lines.map((line) => [
     line.meter,
     count(Math.round(line.tokens)),
@@ -54,14 +50,14 @@ function sumText({ lines, pricedUsd, unpricedMeters }: Estimate): string {
   return `${usd(pricedUsd)} and the unknown cost of ${unpriced === 1 ? 'one meter' : `${unpriced} meters`}`;
 }
 
-function episodesText({ trainEpisodes, evalEpisodes, baselineEpisodes, warmupEpisodes }: ShownEstimate): string {
-  const kinds: [string, number | undefined][] = [
+function episodesText({ trainEpisodes, evalEpisodes, baselineEpisodes, warmupEpisodes }: Estimate): string {
+  const kinds: [string, number][] = [
     ['training', trainEpisodes],
     ['interim evaluation', evalEpisodes],
     ['held-out', baselineEpisodes],
     ['warm-up', warmupEpisodes],
   ];
-  return `Episodes: ${kinds.flatMap(([kind, episodes]) => (episodes === undefined ? [] : [`${count(episodes)} ${kind}`])).join(' · ')}.`;
+  return `Episodes: ${kinds.map(([kind, episodes]) => `${count(episodes)} ${kind}`).join(' · ')}.`;
 }
 
 function boundText(estimate: Estimate, maxUsd: number | null): string {

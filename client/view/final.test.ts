@@ -14,7 +14,7 @@ const weights = {
   samplerPath: 'tinker://m/sampler_weights/step-0016' as SamplerPath,
   statePath: 'tinker://m/weights/step-0016' as StatePath,
 };
-const spend = { usd: 0.1234, blindTo: ['teacher_sample'], maxUsd: 2, forecastUsd: null };
+const spend = { usd: 0.1234, blindTo: ['teacher_sample'], lines: [], maxUsd: 2, forecastUsd: null };
 
 function text(followed: Followed): string {
   return finalText(reportOf('run-1', followed), plain);

@@ -4,6 +4,7 @@ import type { Colors } from '../console.ts';
 import type { Snapshot } from '../follow.ts';
 import { EVALUATION_NAMES } from './evaluations-table.ts';
 import { bar, number, percent } from './format.ts';
+import { learned } from './row-text.ts';
 import { spendText } from './spend-text.ts';
 import { waitText } from './wait-text.ts';
 
@@ -48,8 +49,7 @@ export function trials({ label, trials, done, running, executed, passed, infraFa
 
 function learning({ lastRow }: RunStatus): string {
   if (!lastRow) return 'no step is done yet';
-  const { step, passedTrials, executedTrials, solveRate, reverseKlNatsPerToken } = lastRow;
-  return `step ${step}: solved ${percent(solveRate)} (${passedTrials}/${executedTrials}) · KL/token ${number(reverseKlNatsPerToken)} nats`;
+  return `step ${lastRow.step}: ${learned(lastRow)}`;
 }
 
 function heldOut({ evaluations }: RunStatus): string {

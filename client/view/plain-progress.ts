@@ -1,6 +1,7 @@
 import type { Snapshot } from '../follow.ts';
 import { EVALUATION_NAMES } from './evaluations-table.ts';
-import { number, percent } from './format.ts';
+import { percent } from './format.ts';
+import { learned } from './row-text.ts';
 import { spendText } from './spend-text.ts';
 import { waitText } from './wait-text.ts';
 
@@ -40,10 +41,7 @@ export class PlainProgress {
     this.evaluations = status.evaluations.length;
     if (status.lastRow && status.step > this.step) {
       this.step = status.step;
-      const { passedTrials, executedTrials, solveRate, reverseKlNatsPerToken } = status.lastRow;
-      const solved = `solved ${percent(solveRate)} (${passedTrials}/${executedTrials})`;
-      const kl = `KL/token ${number(reverseKlNatsPerToken)} nats`;
-      yield `step ${status.step}/${status.steps}: ${solved} · ${kl} · spend ${spendText(status.spend)}`;
+      yield `step ${status.step}/${status.steps}: ${learned(status.lastRow)} · spend ${spendText(status.spend)}`;
     }
     for (const notice of status.notices.slice(this.notices)) yield `note: ${notice}`;
     this.notices = status.notices.length;

@@ -1,20 +1,21 @@
 import pc from 'picocolors';
 import { expect, test } from 'vitest';
+import { metricsRowOf } from '../../core/measures/testing/rows.ts';
 import type { Wait } from '../../core/run/phase.ts';
 import type { Snapshot } from '../follow.ts';
-import { evaluation, runStatus, stepRow } from '../testing/runs.ts';
+import { evaluation, runStatus } from '../testing/runs.ts';
 import { liveLines } from './live.ts';
 import { PlainProgress } from './plain-progress.ts';
 import { answersTo } from './wait-text.ts';
 
 const plain = pc.createColors(false);
 const progress = { label: 'step 4', trials: 128, done: 93, running: 8, executed: 92, passed: 40, infraFailed: 1 };
-const spend = { usd: 0.05, blindTo: [], maxUsd: 2, forecastUsd: 0.2 };
+const spend = { usd: 0.05, blindTo: [], lines: [], maxUsd: 2, forecastUsd: 0.2 };
 const wait = (kind: Wait['kind']): Wait => ({ id: `${kind}-1`, kind, question: 'Well?', answers: [], since: '' });
 const snapshot = (known: Partial<Snapshot>): Snapshot => ({ status: null, progress: null, trouble: null, ...known });
 
 test('a running step shows phase, step bar, trials, solve rate, KL per token and spend against the cap', () => {
-  const status = runStatus({ step: 3, lastRow: stepRow({ step: 3 }), spend, evaluations: [evaluation('teacher', 134, 144)] });
+  const status = runStatus({ step: 3, lastRow: metricsRowOf({ step: 3 }), spend, evaluations: [evaluation('teacher', 134, 144)] });
   const shown = liveLines(snapshot({ status, progress }), plain).join('\n');
   expect(shown).toMatch(/phase +steps {2}then final/);
   expect(shown).toMatch(/steps +█{5}░{19} 3\/16/);
@@ -27,7 +28,7 @@ test('a running step shows phase, step bar, trials, solve rate, KL per token and
 test('a rate without executed trials is a dash', () => {
   const status = runStatus({
     step: 1,
-    lastRow: stepRow({ executedTrials: 0, passedTrials: 0, solveRate: null, reverseKlNatsPerToken: null }),
+    lastRow: metricsRowOf({ executed_trials: 0, passed_trials: 0, solve_rate: 0, reverse_kl_per_token: null }),
   });
   expect(liveLines(snapshot({ status }), plain).join('\n')).toContain('solved – (0/0) · KL/token – nats');
 });
@@ -55,7 +56,7 @@ test('plain progress speaks once of each event, and after 20 s of silence gives 
   expect(told.lines(snapshot({ status: first }), 1_000)).toEqual([]);
   expect(told.lines(snapshot({ status: first, progress }), 20_000)).toEqual(['step 4: 93/128 trials done, 8 running']);
   expect(told.lines(snapshot({ status: first, progress }), 39_999)).toEqual([]);
-  const stepped = { ...first, phase: 'steps', step: 1, lastRow: stepRow({ step: 1 }), waitingFor: wait('budget') } as const;
+  const stepped = { ...first, phase: 'steps', step: 1, lastRow: metricsRowOf({ step: 1 }), waitingFor: wait('budget') } as const;
   expect(told.lines(snapshot({ status: stepped }), 40_000)).toEqual([
     'step 1/16: solved 39.8 % (51/128) · KL/token 0.432 nats · spend $0.0000, no cap',
     'phase: steps',

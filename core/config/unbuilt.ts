@@ -6,11 +6,8 @@ type Unbuilt = { readonly field: string; readonly asks: (config: RunConfig) => b
 
 const UNBUILT: readonly Unbuilt[] = [
   { field: 'teacher.backend', asks: (c) => c.teacher.backend === 'openai_compat', instead: 'use backend = "tinker"' },
-  { field: 'teacher.checkpoint', asks: (c) => c.teacher.checkpoint !== null, instead: 'remove the key: the teacher is its base model' },
   { field: 'harbor.backend', asks: (c) => c.harbor.backend === 'e2b', instead: 'use backend = "local"' },
   { field: 'rollout.compaction', asks: (c) => c.rollout.compaction, instead: 'use compaction = false' },
-  { field: 'train.loss', asks: (c) => c.train.loss !== 'importance_sampling', instead: 'use loss = "importance_sampling"' },
-  { field: 'train.num_substeps', asks: (c) => c.train.num_substeps > 1, instead: 'use num_substeps = 1' },
   { field: 'train.overlap_steps', asks: (c) => c.train.overlap_steps > 0, instead: 'use overlap_steps = 0' },
   { field: 'eval.every', asks: (c) => c.eval.every > 0, instead: 'use every = 0' },
   {

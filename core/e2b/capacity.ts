@@ -11,11 +11,11 @@ export class BadSandboxCap extends Error {
   override readonly name = 'BadSandboxCap';
 }
 
-/** The cap from the variable's value; absent or blank means the default. @throws BadSandboxCap for anything but a whole number above 0 */
+/** The cap from the variable's value; absent or blank means the default, digits may be grouped (`1_000`). @throws BadSandboxCap for anything but a whole number above 0 */
 export function sandboxCap(value: string | null | undefined): number {
   const text = value?.trim() ?? '';
   if (text === '') return DEFAULT_SANDBOX_CAP;
-  const cap = /^\+?[0-9]+$/.test(text) ? Number(text) : 0;
+  const cap = /^\+?[0-9]+(_[0-9]+)*$/.test(text) ? Number(text.replaceAll('_', '')) : 0;
   if (!Number.isSafeInteger(cap) || cap < 1)
     throw new BadSandboxCap(`${CAP_VARIABLE} must be a whole number of sandboxes, 1 or more; got ${JSON.stringify(value)}`);
   return cap;

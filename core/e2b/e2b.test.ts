@@ -34,6 +34,19 @@ describe('the ledger', () => {
     expect(ledger).toMatchObject({ held: [{ sandboxId: 'a' }], released: [] });
   });
 
+  it('the last event of a sandbox wins, whatever order the others came in', () => {
+    const lines = [released('a', 7), created('a', 7), created('b', 7), released('b', 7), released('b', 7), created('c', 7), 'torn {'];
+    const [ledger] = readLedgers({ '7-x.jsonl': lines.join('\n') });
+    expect(ledger?.held.map(({ sandboxId }) => sandboxId)).toEqual(['a', 'c']);
+    expect(ledger?.released).toEqual(['b']);
+  });
+
+  it('what is written off is held again once it is created again', () => {
+    const files = { '1-x.jsonl': [created('a', 1), released('a', 1), created('a', 1)] };
+    expect(reap(files, [])).toMatchObject({ ids: ['a'], outcome: { freed: 1, prunable: ['1-x.jsonl'] } });
+    expect(reap(files, [1]).ids).toEqual([]);
+  });
+
   it('any living owner protects, whichever file comes first', () => {
     const files = { '1-x.jsonl': [created('a', 1)], '2-x.jsonl': [created('a', 2)] };
     for (const alive of [[1], [2]]) expect(reap(files, alive, { options: { staleMinutes: 1 } }).ids).toEqual(['b']);
@@ -63,7 +76,11 @@ describe('capacity', () => {
     expect(capacityRefusal(capacity({ cap: 5, running: 9, required: 1 }))).toMatch(/0 free .*wait until/);
   });
 
-  it.each(['-1', '1e3', '٣', '1_000'])('refuses the cap %s', (value) => {
+  it.each(['0', '-1', '1e3', '1.5', '\u0663', '1__0', '_1', '1_', 'ten'])('refuses the cap %s', (value) => {
     expect(() => sandboxCap(value)).toThrow(BadSandboxCap);
+  });
+
+  it('reads a cap as people write numbers', () => {
+    expect([undefined, null, ' ', '7', ' +7 ', '1_000'].map(sandboxCap)).toEqual([100, 100, 100, 7, 7, 1000]);
   });
 });

@@ -1,5 +1,5 @@
-import { at } from '../lists.ts';
-import { seededRandom, seedFromName } from '../random/seeded.ts';
+import { selectInPlace } from './select.ts';
+import { type SignPatterns, signPatterns } from './sign-patterns.ts';
 
 /** Solve rates of one holdout task over its executed attempts; null where none was executed. */
 export type TaskRates = {
@@ -29,8 +29,6 @@ export type GateEvidence = {
   readonly afterMinusTeacherShare: Evidence | null;
 };
 
-const EXACT_TASKS = 14;
-const FLIPS = 20_000;
 /** Sums of the same numbers in another order must count as equal. */
 const TIE = 1e-12;
 
@@ -53,54 +51,60 @@ export function gateEvidence(tasks: readonly TaskRates[], options: { confidence:
 
 /**
  * Two-sided sign-flip test and its inversion. Under "the mean is δ" every difference minus δ could have had either sign; the test counts
- * the sign patterns whose sum is at least as far from zero as the observed one. All patterns up to 14 tasks, else 20,000 seeded ones.
+ * the sign patterns whose sum is at least as far from zero as the observed one, and rejects δ when they are no more than 1 − confidence of
+ * all. All patterns up to 14 tasks, else 20,000 seeded ones. Fewer than 6 tasks can reject nothing at 0.95: the observed pattern and its
+ * mirror alone are 2 of 2ⁿ. A bound that touches zero is exactly 0, so `low > 0` may be asked plainly.
  * Null when there is no difference. Source: Good, Permutation, Parametric and Bootstrap Tests of Hypotheses, §3.2.
  */
 export function signFlipEvidence(differences: readonly number[], confidence: number): Evidence | null {
   const n = differences.length;
   if (n === 0) return null;
   const total = differences.reduce((sum, d) => sum + d, 0);
-  const patterns = n <= EXACT_TASKS ? allPatterns(differences) : randomPatterns(differences);
-  const alpha = 1 - confidence;
-  const asFar = patterns.filter(({ positive, negative }) => Math.abs(positive.sum - negative.sum) >= Math.abs(total) - TIE).length;
-  // A pattern keeps δ as long as δ lies between the means of its two parts; the pattern with one part empty keeps every δ.
-  const highs = patterns.map((pattern) => Math.max(meanOf(pattern.positive, 1), meanOf(pattern.negative, 1))).sort((a, b) => b - a);
-  const lows = patterns.map((pattern) => Math.min(meanOf(pattern.positive, -1), meanOf(pattern.negative, -1))).sort((a, b) => a - b);
-  const rejected = Math.floor(alpha * patterns.length + TIE);
+  const patterns = signPatterns(n);
+  const { asFar, lows, highs } = flipSigns(Float64Array.from(differences), patterns, Math.abs(total));
+  // Every pattern keeps the observed mean, so it keeps a δ below the mean exactly when its low end is at or below δ, and mirrored above.
+  const rejected = Math.floor((1 - confidence + TIE) * patterns.count);
   return {
     n,
     mean: total / n,
-    pValue: asFar / patterns.length,
-    interval: { low: Math.max(-1, at(lows, rejected)), high: Math.min(1, at(highs, rejected)) },
+    pValue: asFar / patterns.count,
+    interval: { low: bound(selectInPlace(lows, rejected)), high: bound(selectInPlace(highs, patterns.count - 1 - rejected)) },
     confidence,
-    method: n <= EXACT_TASKS ? 'exact' : 'monte-carlo',
+    method: patterns.isExact ? 'exact' : 'monte-carlo',
   };
 }
 
-type Part = { sum: number; count: number };
-type Pattern = { readonly positive: Part; readonly negative: Part };
-
-function meanOf(part: Part, infinity: 1 | -1): number {
-  return part.count === 0 ? infinity * Number.POSITIVE_INFINITY : part.sum / part.count;
+/**
+ * One pass over all patterns. A pattern keeps δ as long as δ lies between the means of its positive and its negative part, from `lows` to
+ * `highs`; one with an empty part keeps every δ. `asFar` counts the patterns whose sum is at least `observed` from zero.
+ */
+function flipSigns(differences: Float64Array, { count, isPositive }: SignPatterns, observed: number) {
+  const n = differences.length;
+  const lows = new Float64Array(count).fill(Number.NEGATIVE_INFINITY);
+  const highs = new Float64Array(count).fill(Number.POSITIVE_INFINITY);
+  let asFar = 0;
+  for (let pattern = 0; pattern < count; pattern++) {
+    let positives = 0;
+    let positive = 0;
+    let negative = 0;
+    for (let task = 0; task < n; task++) {
+      const isIn = isPositive[pattern * n + task] as number; // multiplied, not branched on: a coin cannot be predicted
+      const difference = differences[task] as number;
+      positives += isIn;
+      positive += isIn * difference;
+      negative += (1 - isIn) * difference;
+    }
+    if (Math.abs(positive - negative) >= observed - TIE) asFar++;
+    if (positives === 0 || positives === n) continue;
+    const a = positive / positives;
+    const b = negative / (n - positives);
+    lows[pattern] = Math.min(a, b);
+    highs[pattern] = Math.max(a, b);
+  }
+  return { asFar, lows, highs };
 }
 
-function split(differences: readonly number[], isPositive: (index: number) => boolean): Pattern {
-  const pattern = { positive: { sum: 0, count: 0 }, negative: { sum: 0, count: 0 } };
-  differences.forEach((d, i) => {
-    const part = isPositive(i) ? pattern.positive : pattern.negative;
-    part.sum += d;
-    part.count++;
-  });
-  return pattern;
-}
-
-function allPatterns(differences: readonly number[]): Pattern[] {
-  return Array.from({ length: 2 ** differences.length }, (_, bits) => split(differences, (i) => ((bits >> i) & 1) === 1));
-}
-
-/** The observed pattern is one of them, so that a p-value is never 0. */
-function randomPatterns(differences: readonly number[]): Pattern[] {
-  const random = seededRandom(seedFromName('sign flips'));
-  const drawn = Array.from({ length: FLIPS - 1 }, () => split(differences, () => random.coin()));
-  return [split(differences, () => true), ...drawn];
+/** An end of the interval, within what a difference of rates can be; the last bits of a float do not decide whether it touches zero. */
+function bound(value: number): number {
+  return Math.abs(value) < TIE ? 0 : Math.max(-1, Math.min(1, value));
 }

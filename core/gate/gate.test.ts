@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { seededRandom } from '../random/seeded.ts';
-import { BaselineError, chooseBaseline } from './baselines.ts';
 import { gateEvidence, signFlipEvidence } from './evidence.ts';
 import { decideGate, type GateInput } from './gate.ts';
 
@@ -96,51 +95,4 @@ it('gateEvidence pairs tasks that were measured on both sides and takes the shar
   expect(found.afterMinusBefore).toMatchObject({ n: 2, mean: 0.5 });
   expect(found.afterMinusTeacherShare?.n).toBe(2);
   expect(found.afterMinusTeacherShare?.mean).toBeCloseTo(0, 12);
-});
-
-describe('chooseBaseline', () => {
-  const report = {
-    name: 'baseline-teacher',
-    provider_model: 'T',
-    base_model: 'T',
-    task_ids: ['h1', 'h2'],
-    attempts: 3,
-    trials: 6,
-    solve_rate: 0.5,
-    empty_span_trials: 0,
-    executed_trials: 6,
-    infra_failed_trials: 0,
-  };
-  const wanted = { which: 'teacher', attempts: 3, holdout: ['h2', 'h1'], providerModel: 'T', baseModel: 'T', recorded: null } as const;
-  const codeOf = (run: () => unknown) => {
-    try {
-      run();
-    } catch (error) {
-      return error instanceof BaselineError ? error.code : error;
-    }
-    return null;
-  };
-
-  it.each([
-    [
-      'nothing executed in an import',
-      () => chooseBaseline({ ...wanted, importText: JSON.stringify({ ...report, executed_trials: 0 }) }),
-      'import_null_measurement',
-    ],
-    [
-      'nothing executed in a recorded one',
-      () => chooseBaseline({ ...wanted, recorded: { ...report, executed_trials: 0 } }),
-      'reuse_null_measurement',
-    ],
-    [
-      'a recorded one of other tasks',
-      () => chooseBaseline({ ...wanted, recorded: { ...report, task_ids: ['h1', 'h3'] } }),
-      'reuse_task_set',
-    ],
-    ['tasks listed twice', () => chooseBaseline({ ...wanted, recorded: { ...report, task_ids: ['h1', 'h1'] } }), 'reuse_task_set'],
-  ])('refuses %s', (_, run, code) => expect(codeOf(run)).toBe(code));
-
-  it('reuses a recorded one with more attempts than asked for, whatever the order of its tasks', () => {
-    expect(chooseBaseline({ ...wanted, recorded: { ...report, attempts: 5 } })).toMatchObject({ source: 'recorded' });
-  });
 });

@@ -22,6 +22,7 @@ export type BatchStats = {
   readonly infraFailedTrials: number;
   /** Passed over executed trials. */
   readonly solveRate: number;
+  readonly passedTrials: number;
   /** Passed over all trials. */
   readonly rawSolveRate: number;
   /** Mean graded score over the executed trials that have one. */
@@ -36,6 +37,8 @@ export type BatchStats = {
   readonly stopReasonCounts: Readonly<Record<string, number>>;
   /** Trials that did not end by submitting, over those that say how they ended. */
   readonly scaffoldLossRate: number;
+  /** Trials that say how they ended. */
+  readonly stopReasonTrials: number;
 };
 
 export const SUBMITTED = 'submitted';
@@ -45,13 +48,15 @@ export function batchStats(trials: readonly TrialTally[]): BatchStats {
   const scores = executed.flatMap((trial) => (trial.gradedScore === null ? [] : [trial.gradedScore]));
   const stops = trials.flatMap((trial) => (trial.stopReason ? [trial.stopReason] : []));
   const trialsWithSpans = trials.filter((trial) => trial.calls > 0).length;
+  const passedTrials = executed.filter((trial) => trial.passed).length;
   return {
     trials: trials.length,
     trialsWithSpans,
     executedTrials: executed.length,
     infraFailedTrials: trials.length - executed.length,
-    solveRate: share(executed.filter((trial) => trial.passed).length, executed.length),
-    rawSolveRate: share(executed.filter((trial) => trial.passed).length, trials.length),
+    passedTrials,
+    solveRate: share(passedTrials, executed.length),
+    rawSolveRate: share(passedTrials, trials.length),
     gradedSolveRate: share(sum(scores), scores.length),
     gradedTrials: scores.length,
     rewardMean: share(sum(trials.map((trial) => trial.reward ?? 0)), trials.length),
@@ -60,6 +65,7 @@ export function batchStats(trials: readonly TrialTally[]): BatchStats {
     truncatedSpanTrials: trials.filter((trial) => trial.truncatedCalls > 0).length,
     stopReasonCounts: countStops(trials),
     scaffoldLossRate: share(stops.filter((stop) => stop !== SUBMITTED).length, stops.length),
+    stopReasonTrials: stops.length,
   };
 }
 

@@ -40,7 +40,7 @@ export function checkTripwire(guard: GuardState, step: number, measured: Measure
   const killed = breaches.some((breach) => breach.level === 'kill');
   const killStreak = killed ? guard.killStreak + 1 : nothing ? guard.killStreak : 0;
   return {
-    guard: { ...guard, baseline, killStreak },
+    guard: { ...guard, baseline, killStreak, killStreakFrom: killStreak === 0 ? null : (guard.killStreakFrom ?? step) },
     entropyRatio,
     lengthRatio,
     breaches,
@@ -82,7 +82,7 @@ function ratio(value: number | null, baseline: number | undefined): number | nul
 
 /** What guards remember when a run goes on after a kill: it resumes from weights saved before the streak, so the streak is over. */
 export function guardsAfterKill(guard: GuardState): GuardState {
-  return { ...guard, killStreak: 0 };
+  return { ...guard, killStreak: 0, killStreakFrom: null };
 }
 
 /** Steps in a row that trained nothing before a run stops. */

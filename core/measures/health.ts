@@ -8,6 +8,8 @@ export type BatchHealth = {
   /** Episodes that sampled at least one token. */
   readonly episodes: number;
   readonly sampledTokens: number;
+  /** Sampled tokens with a usable log-probability: what the entropy is a mean over. */
+  readonly scoredTokens: number;
   /** Mean −ln p over all sampled tokens of the batch: pooled, long episodes weigh more. */
   readonly entropyNatsPerToken: number | null;
   readonly sampledTokensPerEpisode: number | null;
@@ -36,6 +38,7 @@ export function batchHealth(trials: readonly TrialTokens[]): BatchHealth {
   return {
     episodes: sampling.length,
     sampledTokens,
+    scoredTokens,
     entropyNatsPerToken: scoredTokens === 0 ? null : sum('negLogprobNats') / scoredTokens,
     sampledTokensPerEpisode: sampling.length === 0 ? null : sampledTokens / sampling.length,
   };

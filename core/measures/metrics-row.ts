@@ -1,26 +1,32 @@
 import type { RunConfig } from '../config/schema.ts';
-import type { GuardState } from '../run/results.ts';
-import type { DatumStats } from '../tokens/datums.ts';
+import { forecastUsd } from '../estimate/forecast.ts';
+import type { MoneySoFar } from '../run/results.ts';
+import type { BatchFigures } from '../training/batch.ts';
 import type { BatchStats } from './batch-stats.ts';
+import type { TripwireCheck } from './guards.ts';
 import type { BatchHealth } from './health.ts';
 import type { MeterTokens } from './meters.ts';
 import { type Pricing, spendOf } from './spend.ts';
 
-/** What was trained in a step, summed over its optimizer updates. Token counts are those of the source datums. */
-export type TrainedBatch = {
-  /** Sequences sent: replicas count one each under `topk_ce`. */
-  readonly datums: number;
-  readonly mismatchDrops: number;
-  readonly lossTokens: number;
-  readonly contextTokens: number;
-  readonly clippedTokens: number;
-  readonly advantageMean: number | null;
-  readonly advantageStd: number | null;
-  readonly reverseKlNatsPerToken: number | null;
+/**
+ * What was trained in a step, summed over its optimizer updates. Token counts are those of the source datums; `datums` counts the
+ * sequences sent: under `topk_ce` each replica is one.
+ */
+export type TrainedBatch = BatchFigures & {
   /** The loss of each update, in order; null where the service does not tell. */
   readonly losses: readonly (number | null)[];
   /** The gradient norm of each update; null likewise. */
   readonly gradNorms: readonly (number | null)[];
+};
+
+/** Sums over the datums that a batch's episodes were made into. */
+export type BuiltDatums = {
+  readonly datums: number;
+  readonly fragments: number;
+  readonly overflowDrops: number;
+  readonly overlongDrops: number;
+  /** Sampled tokens without a usable log-probability. */
+  readonly maskedTokens: number;
 };
 
 export type StepFacts = {
@@ -28,32 +34,42 @@ export type StepFacts = {
   readonly tasks: number;
   readonly loss: RunConfig['train']['loss'];
   readonly samplerPath: string;
-  /** Updates made since the weights that sampled this batch. */
+  /** Name of the weights that sampled. */
+  readonly sampler: string;
+  /** Steps trained since the weights that sampled this batch. */
   readonly samplerStalenessSteps: number;
   readonly stats: BatchStats;
   readonly health: BatchHealth;
-  readonly built: Pick<DatumStats, 'fragments' | 'fragmentationRate' | 'overflowDrops' | 'overlongDrops' | 'maskedTokens'>;
+  readonly built: BuiltDatums;
+  /** Trials whose agent ran out of context, by whatever sign. */
+  readonly overflowTrials: number;
   readonly trained: TrainedBatch;
-  readonly tripwire: { readonly guard: GuardState; readonly entropyRatio: number | null; readonly lengthRatio: number | null };
+  readonly tripwire: Pick<TripwireCheck, 'guard' | 'entropyRatio' | 'lengthRatio'>;
+  readonly warnings: readonly string[];
   /** Tokens of this step alone. */
   readonly meters: MeterTokens;
   readonly pricing: Pricing;
-  /** What the run had cost before this step. */
-  readonly spentBeforeUsd: number;
-  readonly forecastUsd: number | null;
+  readonly money: MoneySoFar;
+  readonly wallMs: number;
+  readonly trainMs: number;
 };
 
-/** One step as it is written to `metrics.jsonl`. Rates stand beside their denominators; read them through `readRate`. */
+/**
+ * One step as it is written to `metrics.jsonl`; docs/metrics.md has every field. A rate stands beside its denominator and is stored as 0
+ * over nothing: read it through `readRate`.
+ */
 export type MetricsRow = ReturnType<typeof metricsRow>;
 
 export function metricsRow(facts: StepFacts) {
-  const { stats, health, built, trained, tripwire, meters } = facts;
+  const { stats, health, built, trained, tripwire, meters, money } = facts;
   const { baseline } = tripwire.guard;
   const { usd, blindTo } = spendOf(facts.pricing, meters);
+  const spentUsd = money.spentUsd + usd;
   return {
     step: facts.step,
     tasks: facts.tasks,
     trials: stats.trials,
+    passed_trials: stats.passedTrials,
     solve_rate: stats.solveRate,
     graded_solve_rate: stats.gradedSolveRate,
     graded_trials: stats.gradedTrials,
@@ -61,12 +77,15 @@ export function metricsRow(facts: StepFacts) {
     executed_trials: stats.executedTrials,
     infra_failed_trials: stats.infraFailedTrials,
     scaffold_loss_rate: stats.scaffoldLossRate,
+    stop_reason_trials: stats.stopReasonTrials,
     stop_reason_counts: stats.stopReasonCounts,
     empty_span_trials: stats.emptySpanTrials,
     truncated_spans: stats.truncatedSpans,
     datums: trained.datums,
+    built_datums: built.datums,
     fragments: built.fragments,
-    fragmentation_rate: built.fragmentationRate,
+    fragmentation_rate: built.datums === 0 ? 0 : built.fragments / built.datums,
+    overflow_trials: facts.overflowTrials,
     overflow_drops: built.overflowDrops,
     overlong_drops: built.overlongDrops,
     mismatch_drops: trained.mismatchDrops,
@@ -76,8 +95,11 @@ export function metricsRow(facts: StepFacts) {
     context_tokens: trained.contextTokens,
     masked_tokens: built.maskedTokens,
     reverse_kl_per_token: trained.reverseKlNatsPerToken,
+    kl_tokens: trained.klTokens,
     entropy_per_token: health.entropyNatsPerToken,
+    entropy_tokens: health.scoredTokens,
     mean_generation_tokens: health.sampledTokensPerEpisode,
+    generation_episodes: health.episodes,
     entropy_baseline: baseline?.entropyNatsPerToken ?? null,
     entropy_ratio: tripwire.entropyRatio,
     generation_tokens_baseline: baseline?.sampledTokensPerEpisode ?? null,
@@ -89,6 +111,7 @@ export function metricsRow(facts: StepFacts) {
     clip_fraction: trained.lossTokens === 0 ? 0 : trained.clippedTokens / trained.lossTokens,
     pg_loss: meanOfTold(trained.losses),
     grad_norm: trained.gradNorms.at(-1) ?? null,
+    sampler: facts.sampler,
     sampler_path: facts.samplerPath,
     sampler_staleness_steps: facts.samplerStalenessSteps,
     student_prefill_tokens: meters.student_prefill ?? 0,
@@ -99,9 +122,17 @@ export function metricsRow(facts: StepFacts) {
     teacher_cached_prefill_tokens: meters.teacher_cached_prefill ?? 0,
     teacher_sample_tokens: meters.teacher_sample ?? 0,
     usd,
-    cumulative_usd: facts.spentBeforeUsd + usd,
+    cumulative_usd: spentUsd,
     unpriced_meters: blindTo,
-    forecast_usd: facts.forecastUsd,
+    forecast_usd: forecastUsd({
+      spentUsd,
+      stepUsd: [...money.stepUsd, usd],
+      remainingSteps: money.stepsAhead,
+      remainingEvalUsd: money.evaluationsAheadUsd,
+    }),
+    warnings: facts.warnings,
+    wall_ms: facts.wallMs,
+    train_ms: facts.trainMs,
   };
 }
 

@@ -22,3 +22,8 @@ export function readRate(row: { readonly rate: number; readonly executedTrials: 
 export function requireMeasured({ trials, executedTrials }: { readonly trials: number; readonly executedTrials: number }): void {
   if (trials > 0 && executedTrials === 0) throw new NullMeasurementError(trials);
 }
+
+/** The solve rate of a step's row; null when nothing was executed. */
+export function solveRateOf(row: { readonly solve_rate: number; readonly executed_trials: number }): number | null {
+  return readRate({ rate: row.solve_rate, executedTrials: row.executed_trials });
+}

@@ -1,4 +1,3 @@
-import type { Spend } from '../run/results.ts';
 import { METERS, type Meter, type MeterTokens } from './meters.ts';
 
 /** USD per million tokens by meter; null where nobody knows. */
@@ -16,7 +15,7 @@ export function priceOf(pricing: Pricing, meter: Meter): number | null {
 }
 
 /** Cost of tokens by meter. Meters that counted something but have no price are named in `blindTo`, not counted as free. */
-export function spendOf(pricing: Pricing, meters: MeterTokens): Spend {
+export function spendOf(pricing: Pricing, meters: MeterTokens): { usd: number; blindTo: readonly Meter[] } {
   let usd = 0;
   const blindTo: Meter[] = [];
   for (const meter of METERS) {

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { parseRunConfig } from '../config/index.ts';
 import type { TrialId } from '../ids.ts';
-import type { TrainResult } from '../run/results.ts';
-import { NO_GUARD_STATE } from '../run/results.ts';
+import { type MoneySoFar, NO_GUARD_STATE, type TrainResult } from '../run/results.ts';
 import type { TrialSummary } from '../run/trial.ts';
+import type { TrainedBatch } from './metrics-row.ts';
+import { solveRateOf } from './rates.ts';
 import { closeTrainingStep } from './training-step.ts';
 
 const parsed = parseRunConfig(
@@ -26,6 +27,7 @@ const trial = (over: Partial<TrialSummary> = {}): TrialSummary => ({
   exceptionMessage: null,
   stopReason: null,
   calls: 1,
+  truncatedCalls: 0,
   sampledTokens: 10,
   negLogprobNats: 5,
   scoredTokens: 10,
@@ -37,28 +39,33 @@ const trial = (over: Partial<TrialSummary> = {}): TrialSummary => ({
   wallMs: 1,
   ...over,
 });
-const train = (over: Partial<TrainResult> = {}): TrainResult => ({
+const train = (over: Partial<TrainedBatch> = {}): TrainResult => ({
   nextSeqId: 3,
-  updates: 1,
-  datums: 1,
-  lossTokens: 10,
-  contextTokens: 5,
-  loss: 1,
-  gradNorm: 1,
-  reverseKlNatsPerToken: 0.5,
-  advantageMean: 0,
-  advantageStd: 1,
-  clippedTokens: 0,
-  mismatchDrops: 0,
+  trained: {
+    datums: 1,
+    lossTokens: 10,
+    contextTokens: 5,
+    losses: [1],
+    gradNorms: [1],
+    reverseKlNatsPerToken: 0.5,
+    klTokens: 10,
+    advantageMean: 0,
+    advantageStd: 1,
+    clippedTokens: 0,
+    mismatchDrops: 0,
+    ...over,
+  },
   meters: {},
   wallMs: 1,
-  ...over,
 });
+const MONEY: MoneySoFar = { spentUsd: 0, stepUsd: [], stepsAhead: 0, evaluationsAheadUsd: 0, maxUsd: null };
 const close = (trials: TrialSummary[], over: Partial<Parameters<typeof closeTrainingStep>[0]> = {}) =>
   closeTrainingStep({
     step: 1,
-    sampler: 'step-0000',
+    tasks: 1,
+    sampler: { version: 'step-0000', path: 'tinker://s/sampler_weights/step-0000', stalenessSteps: 0 },
     guard: NO_GUARD_STATE,
+    money: MONEY,
     trials: trials.map((t) => ({ trial: t, score: null })),
     train: train(),
     wallMs: 9,
@@ -66,24 +73,35 @@ const close = (trials: TrialSummary[], over: Partial<Parameters<typeof closeTrai
     ...over,
   });
 
-it('counts rates over executed trials; those that failed on infrastructure are counted apart', () => {
+it('counts rates over executed trials; what was sampled counts, whatever the grader said', () => {
   const { row } = close([
     trial(),
     trial({ passed: false, reward: 0 }),
-    trial({ executed: false, passed: false, reward: null, sampledTokens: 90 }),
+    trial({ executed: false, passed: false, reward: null, sampledTokens: 40 }),
   ]);
   expect(row).toMatchObject({
     trials: 3,
-    executedTrials: 2,
-    passedTrials: 1,
-    infraFailedTrials: 1,
-    solveRate: 0.5,
-    sampledTokensPerEpisode: 10,
+    executed_trials: 2,
+    passed_trials: 1,
+    infra_failed_trials: 1,
+    solve_rate: 0.5,
+    mean_generation_tokens: 20,
+    generation_episodes: 3,
   });
 });
 
 it('a step of no executed trial has no rate, which is not zero', () => {
-  expect(close([trial({ executed: false, passed: false })]).row).toMatchObject({ solveRate: null, entropyNatsPerToken: null });
+  const { row } = close([trial({ executed: false, passed: false, sampledTokens: 0, scoredTokens: 0, negLogprobNats: 0 })]);
+  expect(row).toMatchObject({ solve_rate: 0, executed_trials: 0, entropy_per_token: null });
+  expect(solveRateOf(row)).toBeNull();
+});
+
+it('tells spend, forecast and the cap from what the run had cost before', () => {
+  const money = { spentUsd: 1, stepUsd: [0.5], stepsAhead: 2, evaluationsAheadUsd: 0.25, maxUsd: 1 };
+  const result = close([trial({ meters: { student_sample: 1_500_000 } })], { money });
+  expect(result.row).toMatchObject({ usd: 1.5, cumulative_usd: 2.5, forecast_usd: 2.5 + 2 * 1 + 0.25 });
+  expect(result.overCap).toBe(true);
+  expect(close([trial()], { money: { ...money, spentUsd: 0.5 } }).overCap).toBe(false);
 });
 
 it('money is paid for failed trials as well', () => {
@@ -100,7 +118,7 @@ describe('guards', () => {
   });
 
   it.each([
-    ['no update', train({ updates: 0 })],
+    ['no update', train({ losses: [] })],
     ['no datum', train({ datums: 0 })],
   ])('a step with %s is empty, the next good one ends the streak', (_, empty) => {
     const result = close([trial()], { train: empty });

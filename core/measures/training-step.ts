@@ -1,77 +1,100 @@
 import type { RunConfig } from '../config/schema.ts';
-import type { GuardState, StepResult, TrainResult } from '../run/results.ts';
+import type { GuardState, MoneySoFar, StepResult, TrainResult } from '../run/results.ts';
 import type { EpisodeScore, TrialSummary } from '../run/trial.ts';
+import { batchStats } from './batch-stats.ts';
+import { isExhausted } from './billing.ts';
 import { type Breach, checkTripwire, countEmptyStep } from './guards.ts';
 import { batchHealth } from './health.ts';
 import { addMeters } from './meters.ts';
-import { solveRate } from './rates.ts';
-import { spendOf } from './spend.ts';
+import { type BuiltDatums, metricsRow } from './metrics-row.ts';
+
+/** What the row needs of a trial; its tokens are not among it. */
+export type ClosedTrial = Pick<
+  TrialSummary,
+  | 'reward'
+  | 'passed'
+  | 'executed'
+  | 'stopReason'
+  | 'gradedScore'
+  | 'calls'
+  | 'truncatedCalls'
+  | 'sampledTokens'
+  | 'negLogprobNats'
+  | 'scoredTokens'
+  | 'maskedTokens'
+  | 'overflow'
+  | 'meters'
+>;
+export type ClosedScore = Pick<EpisodeScore, 'datums' | 'fragments' | 'overflowDropped' | 'overlongDropped' | 'meters'>;
 
 export type FinishedStep = {
   readonly step: number;
-  readonly sampler: string;
+  /** Tasks of the batch. */
+  readonly tasks: number;
+  readonly sampler: { readonly version: string; readonly path: string; readonly stalenessSteps: number };
   readonly guard: GuardState;
-  readonly trials: readonly { readonly trial: TrialSummary; readonly score: EpisodeScore | null }[];
+  readonly money: MoneySoFar;
+  readonly trials: readonly { readonly trial: ClosedTrial; readonly score: ClosedScore | null }[];
   readonly train: TrainResult;
   readonly wallMs: number;
   readonly config: RunConfig;
 };
 
-/** The row of a training step and what the guards decide from it. */
-export function closeTrainingStep({ step, sampler, guard, trials, train, wallMs, config }: FinishedStep): StepResult {
+/** The row of a training step and what the guards decide from it. Trials come in the order of their slots, so that the row is the same to the last bit however they ended. */
+export function closeTrainingStep({ step, tasks, sampler, guard, money, trials, train, wallMs, config }: FinishedStep): StepResult {
   const all = trials.map(({ trial }) => trial);
-  const executed = all.filter((trial) => trial.executed);
-  const passed = executed.filter((trial) => trial.passed).length;
-  const health = batchHealth(executed);
+  const scores = trials.flatMap(({ score }) => (score ? [score] : []));
+  const health = batchHealth(all);
   const tripwire = checkTripwire(guard, step, health, config.tripwire);
-  const empty = countEmptyStep(tripwire.guard, train.updates === 0 ? 0 : train.datums);
-  const meters = addMeters(
-    train.meters,
-    ...all.map((trial) => trial.meters),
-    ...trials.flatMap(({ score }) => (score ? [score.meters] : [])),
-  );
+  const empty = countEmptyStep(tripwire.guard, train.trained.losses.length === 0 ? 0 : train.trained.datums);
+  const meters = addMeters(train.meters, ...all.map((trial) => trial.meters), ...scores.map((score) => score.meters));
+  const row = metricsRow({
+    step,
+    tasks,
+    loss: config.train.loss,
+    sampler: sampler.version,
+    samplerPath: sampler.path,
+    samplerStalenessSteps: sampler.stalenessSteps,
+    stats: batchStats(all),
+    health,
+    built: builtFrom(scores, all),
+    overflowTrials: all.filter((trial) => trial.overflow).length,
+    trained: train.trained,
+    tripwire,
+    warnings: tripwire.breaches.map((breach) => told(breach)),
+    meters,
+    pricing: config.pricing,
+    money,
+    wallMs,
+    trainMs: train.wallMs,
+  });
   return {
-    row: {
-      step,
-      sampler,
-      trials: all.length,
-      executedTrials: executed.length,
-      passedTrials: passed,
-      infraFailedTrials: all.length - executed.length,
-      solveRate: solveRate(passed, executed.length),
-      reverseKlNatsPerToken: train.reverseKlNatsPerToken,
-      entropyNatsPerToken: health.entropyNatsPerToken,
-      sampledTokensPerEpisode: health.sampledTokensPerEpisode,
-      datums: train.datums,
-      fragments: trials.reduce((sum, { score }) => sum + (score?.fragments ?? 0), 0),
-      lossTokens: train.lossTokens,
-      updates: train.updates,
-      loss: train.loss,
-      gradNorm: train.gradNorm,
-      advantageMean: train.advantageMean,
-      advantageStd: train.advantageStd,
-      clippedTokens: train.clippedTokens,
-      maskedTokens: all.reduce((sum, trial) => sum + trial.maskedTokens, 0),
-      overflowTrials: all.filter((trial) => trial.overflow).length,
-      entropyRatio: tripwire.entropyRatio,
-      lengthRatio: tripwire.lengthRatio,
-      warnings: tripwire.breaches.map(told),
-      meters,
-      usd: spendOf(config.pricing, meters).usd,
-      wallMs,
-      trainMs: train.wallMs,
-    },
+    row,
+    meters,
     nextSeqId: train.nextSeqId,
     guard: empty.guard,
-    kill: tripwire.kill
-      ? tripwire.breaches
-          .filter(({ level }) => level === 'kill')
-          .map(told)
-          .join('; ')
-      : null,
+    kill: tripwire.kill ? told(...tripwire.breaches.filter(({ level }) => level === 'kill')) : null,
     starved: empty.stop,
+    overCap: isExhausted(row.cumulative_usd, money.maxUsd),
   };
 }
 
-const told = ({ metric, ratio, direction, threshold, field }: Breach) =>
-  `${metric} is at ${ratio.toFixed(2)} of its first value, ${direction === 'floor' ? 'at or below' : 'at or above'} ${threshold} (${field})`;
+function builtFrom(scores: readonly ClosedScore[], trials: readonly ClosedTrial[]): BuiltDatums {
+  return {
+    datums: sum(scores.map((score) => score.datums)),
+    fragments: sum(scores.map((score) => score.fragments)),
+    overflowDrops: scores.filter((score) => score.overflowDropped).length,
+    overlongDrops: scores.filter((score) => score.overlongDropped).length,
+    maskedTokens: sum(trials.map((trial) => trial.maskedTokens)),
+  };
+}
+
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+
+const told = (...breaches: readonly Breach[]) =>
+  breaches
+    .map(
+      ({ metric, ratio, direction, threshold, field }) =>
+        `${metric} is at ${ratio.toFixed(2)} of its first value, ${direction === 'floor' ? 'at or below' : 'at or above'} ${threshold} (${field})`,
+    )
+    .join('; ');

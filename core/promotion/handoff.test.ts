@@ -1,5 +1,5 @@
 import { parse } from 'smol-toml';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { handoffToml, modelsAgent } from './handoff.ts';
 
 const given = { samplerPath: 'tinker://run/sampler_weights/step-0016', baseModel: 'Qwen/Qwen3-8B', endpoint: 'https://example.org/v1' };
@@ -9,16 +9,24 @@ it('writes TOML that reads back as the table, tabs and Unicode kept', () => {
   expect(parse(handoffToml(table))).toEqual({ models: { agent: table } });
 });
 
-describe('refuses by name', () => {
-  it.each([
-    ['not_a_tinker_path', 'sampler path', { samplerPath: 's3://x' }],
-    ['not_a_tinker_path', 'sampler path', { samplerPath: 'tinker://' }],
-    ['unembeddable', 'sampler path', { samplerPath: 'tinker://a"b' }],
-    ['unembeddable', 'sampler path', { samplerPath: 'tinker://a\rb' }],
-    ['unembeddable', 'sampler path', { samplerPath: 'tinker://a\u007f' }],
-    ['unembeddable', 'base model', { baseModel: 'a\\b' }],
-    ['unembeddable', 'endpoint', { endpoint: 'http://x\ny' }],
-  ])('%s: %s', (kind, which, over) => {
-    expect(() => modelsAgent({ ...given, ...over })).toThrow(expect.objectContaining({ refusal: { kind, which } }));
-  });
+const control = Array.from({ length: 32 }, (_, code) => String.fromCharCode(code)).filter((character) => character !== '\t');
+const unembeddable = ['"', '\\', ...control, '\u007f', '\u0080', '\u009f'];
+const values = { 'sampler path': 'samplerPath', 'base model': 'baseModel', endpoint: 'endpoint' } as const;
+
+it.each(Object.entries(values))('refuses the %s by name for a quote, a backslash and every control character but the tab', (which, key) => {
+  for (const character of unembeddable) {
+    const refused = () => modelsAgent({ ...given, [key]: `${given[key]}${character}x` });
+    expect(refused, JSON.stringify(character)).toThrow(expect.objectContaining({ refusal: { kind: 'unembeddable', which } }));
+    expect(refused).toThrow(new RegExp(which));
+  }
+  const tabbed = modelsAgent({ ...given, [key]: `${given[key]}\tx` });
+  expect(parse(handoffToml(tabbed))).toEqual({ models: { agent: tabbed } });
 });
+
+it.each(['', 's3://x', 'tinker:/x', 'tinker://', ' tinker://x', 'Tinker://x'])(
+  'refuses %j, which names no weights of the service',
+  (samplerPath) => {
+    const refusal = { kind: 'not_a_tinker_path', which: 'sampler path' };
+    expect(() => modelsAgent({ ...given, samplerPath })).toThrow(expect.objectContaining({ refusal }));
+  },
+);

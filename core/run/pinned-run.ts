@@ -1,5 +1,5 @@
 import type { BlobRef } from '../ids.ts';
-import type { PinnedTask } from './trial.ts';
+import type { ModelRef, PinnedTask } from './trial.ts';
 import type { WarmupPlan } from './warm-up.ts';
 
 /** The agent as a run pinned it: what harbor is told to run, and the hash of that. */
@@ -15,6 +15,8 @@ export type PinnedAgent = {
 export type RunPlan = {
   readonly studentModel: string;
   readonly teacherModel: string;
+  /** The teacher as it is sampled: its base model or a checkpoint of it. */
+  readonly teacher: ModelRef;
   readonly steps: number;
   readonly tasksPerBatch: number;
   readonly groupSize: number;

@@ -1,26 +1,21 @@
+import type { CostEstimate } from '../estimate/cost.ts';
 import type { Evidence } from '../gate/evidence.ts';
 import type { SamplerPath, StatePath } from '../ids.ts';
+import type { SpendLine } from '../measures/billing.ts';
 import type { MeterTokens } from '../measures/meters.ts';
+import type { MetricsRow, TrainedBatch } from '../measures/metrics-row.ts';
 import type { ModelRef } from './trial.ts';
 
-/** One line of the estimate table. Null price or cost means unknown, never zero. */
-export type EstimateLine = {
-  readonly meter: string;
-  readonly tokens: number;
-  readonly pricePerMtokUsd: number | null;
-  readonly usd: number | null;
-};
-export type Estimate = {
-  readonly lines: readonly EstimateLine[];
-  readonly pricedUsd: number;
-  readonly unpricedMeters: readonly string[];
-  readonly fullyPriced: boolean;
-  readonly trainEpisodes: number;
-  readonly evalEpisodes: number;
-};
+/** A run's projected cost, see `estimateCost`. Null prices and costs mean unknown, never zero. */
+export type Estimate = CostEstimate;
 
 /** Money so far. `blindTo` names the meters that have no price: the cap cannot see them. */
-export type Spend = { readonly usd: number; readonly blindTo: readonly string[] };
+export type Spend = {
+  readonly usd: number;
+  readonly blindTo: readonly string[];
+  /** One line per meter that counted something. */
+  readonly lines: readonly SpendLine[];
+};
 
 /** A named preflight check with what it measured. */
 export type Check = {
@@ -55,17 +50,7 @@ export type TrainingRef = { readonly sessionId: string; readonly modelId: string
 /** What the optimizer did with one batch. */
 export type TrainResult = {
   readonly nextSeqId: number;
-  readonly updates: number;
-  readonly datums: number;
-  readonly lossTokens: number;
-  readonly contextTokens: number;
-  readonly loss: number | null;
-  readonly gradNorm: number | null;
-  readonly reverseKlNatsPerToken: number | null;
-  readonly advantageMean: number | null;
-  readonly advantageStd: number | null;
-  readonly clippedTokens: number;
-  readonly mismatchDrops: number;
+  readonly trained: TrainedBatch;
   readonly meters: MeterTokens;
   readonly wallMs: number;
 };
@@ -74,49 +59,41 @@ export type TrainResult = {
 export type Health = { readonly step: number; readonly entropyNatsPerToken: number; readonly sampledTokensPerEpisode: number };
 
 /** What the guards remember from step to step. */
-export type GuardState = { readonly baseline: Health | null; readonly killStreak: number; readonly emptyStreak: number };
-export const NO_GUARD_STATE: GuardState = { baseline: null, killStreak: 0, emptyStreak: 0 };
+export type GuardState = {
+  readonly baseline: Health | null;
+  readonly killStreak: number;
+  /** The step that began the streak of kills: what was saved from it on is no place to go on from. Null when there is none. */
+  readonly killStreakFrom: number | null;
+  readonly emptyStreak: number;
+};
+export const NO_GUARD_STATE: GuardState = { baseline: null, killStreak: 0, killStreakFrom: null, emptyStreak: 0 };
 
-/** One row per step, as in `metrics.jsonl`. */
-export type StepRow = {
-  readonly step: number;
-  readonly sampler: string;
-  readonly trials: number;
-  readonly executedTrials: number;
-  readonly passedTrials: number;
-  readonly infraFailedTrials: number;
-  readonly solveRate: number | null;
-  readonly reverseKlNatsPerToken: number | null;
-  readonly entropyNatsPerToken: number | null;
-  readonly sampledTokensPerEpisode: number | null;
-  readonly datums: number;
-  readonly fragments: number;
-  readonly lossTokens: number;
-  readonly updates: number;
-  readonly loss: number | null;
-  readonly gradNorm: number | null;
-  readonly advantageMean: number | null;
-  readonly advantageStd: number | null;
-  readonly clippedTokens: number;
-  readonly maskedTokens: number;
-  readonly overflowTrials: number;
-  readonly entropyRatio: number | null;
-  readonly lengthRatio: number | null;
-  readonly warnings: readonly string[];
-  readonly meters: MeterTokens;
-  readonly usd: number;
-  readonly wallMs: number;
-  readonly trainMs: number;
+/** What a step must know of the run's money to tell its share of it. */
+export type MoneySoFar = {
+  /** USD that the run had cost before the step. */
+  readonly spentUsd: number;
+  /** USD of each earlier step, as far as they are remembered. */
+  readonly stepUsd: readonly number[];
+  /** Steps to come after this one. */
+  readonly stepsAhead: number;
+  /** USD of what is to come beside steps. */
+  readonly evaluationsAheadUsd: number;
+  readonly maxUsd: number | null;
 };
 
 /** A finished step: its row, and what the guards decided from it. */
 export type StepResult = {
-  readonly row: StepRow;
+  readonly row: MetricsRow;
+  /** Tokens of the step by meter. */
+  readonly meters: MeterTokens;
   readonly nextSeqId: number;
   readonly guard: GuardState;
+  /** Why the tripwire ends the run with this step; null when it does not. */
   readonly kill: string | null;
   /** True when too many steps in a row trained nothing. */
   readonly starved: boolean;
+  /** True when the run has cost more than its cap. */
+  readonly overCap: boolean;
 };
 
 export type GateVerdict = {

@@ -38,6 +38,8 @@ export type TrialSummary = {
   readonly exceptionMessage: string | null;
   readonly stopReason: string | null;
   readonly calls: number;
+  /** Calls that sampled as many tokens as they were allowed: their answers are cut off. */
+  readonly truncatedCalls: number;
   readonly sampledTokens: number;
   /** Sum of −logprob over sampled tokens with a usable log-probability, in nats, and how many those are. */
   readonly negLogprobNats: number;
@@ -54,6 +56,8 @@ export type TrialSummary = {
 export type EpisodeScore = {
   readonly trialId: TrialId;
   readonly scored: BlobRef | null;
+  /** The teacher's likeliest tokens at its loss positions; null unless the loss needs them. */
+  readonly candidates: BlobRef | null;
   readonly datums: number;
   readonly fragments: number;
   readonly lossTokens: number;

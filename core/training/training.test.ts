@@ -24,6 +24,21 @@ describe('drawTasks', () => {
     );
   });
 
+  it('needs nothing but the step to go on: later steps do not depend on which were drawn before', () => {
+    const draw = (step: number) => drawTasks({ taskIds: ids(7), tasksPerBatch: 3, step, seed: seedFromName('run-a') });
+    const uninterrupted = Array.from({ length: 9 }, (_, step) => draw(step));
+    expect([8, 5, 6, 5, 0].map(draw)).toEqual([8, 5, 6, 5, 0].map((step) => uninterrupted[step]));
+  });
+
+  it('loses no draw where a batch runs over the end of an epoch', () => {
+    const steps = Array.from({ length: 7 }, (_, step) =>
+      drawTasks({ taskIds: ids(7), tasksPerBatch: 5, step, seed: seedFromName('run-a') }),
+    );
+    const drawn = steps.flat();
+    for (const id of ids(7)) expect(drawn.filter((one) => one === id)).toHaveLength(5);
+    for (const batch of steps) expect(new Set(batch).size).toBe(5);
+  });
+
   it('orders epochs differently, and runs of another name too', () => {
     const draw = (step: number, name: string) => drawTasks({ taskIds: ids(8), tasksPerBatch: 8, step, seed: seedFromName(name) });
     expect(draw(1, 'run-a')).not.toEqual(draw(0, 'run-a'));
@@ -49,6 +64,15 @@ describe('planMinibatches', () => {
         },
       ),
     );
+  });
+
+  it('never groups what only looks alike: with a substep per datum each is an update of its own, replicas together', () => {
+    const chunks = planMinibatches({ sources: [0, 0, 1, 1, 2, 2], numSubsteps: 3, runName: 'run-a', step: 0 });
+    expect(chunks.toSorted((a, b) => (a[0] ?? 0) - (b[0] ?? 0))).toEqual([
+      [0, 1],
+      [2, 3],
+      [4, 5],
+    ]);
   });
 
   it('gives four updates for four substeps over five datums', () => {

@@ -73,6 +73,21 @@ const cases: [what: string, text: string, expected: Partial<TrialOutcome>][] = [
     changed('solved', rewarded(1.5)),
     { reward: null, infraFailed: true, infraReason: 'reward "reward" is 1.5, outside [0, 1]', retry: 'never' },
   ],
+  [
+    'a reward above 1 beside an exception',
+    changed('solved', { ...rewarded(2), exception_info: exception('RuntimeError') }),
+    { reward: null, infraFailed: true, infraReason: 'RuntimeError: it broke; reward "reward" is 2, outside [0, 1]', retry: 'again' },
+  ],
+  [
+    'an empty table of rewards',
+    changed('solved', { verifier_result: { rewards: {} } }),
+    { reward: null, infraFailed: true, infraReason: 'the verifier reported no reward "reward" (no reward at all)', retry: 'never' },
+  ],
+  [
+    'the bounds themselves count',
+    changed('solved', rewarded(0)),
+    { reward: 0, passed: false, executed: true, infraFailed: false, retry: 'never' },
+  ],
   ['a reward below 0', changed('solved', rewarded(-0.1)), { reward: null, infraFailed: true }],
   [
     'a reward that was not finite',
@@ -115,6 +130,18 @@ describe('the stop reason', () => {
       'completion was declared and the grader failed',
       'submitted',
       { ...counted(3), exception_info: exception('VerifierTimeoutError') },
+      submitted,
+    ],
+    [
+      'our own agent says done and the grader failed',
+      'submitted',
+      { agent_result: { metadata: { stop: 'done' } }, exception_info: exception('RewardFileNotFoundError') },
+      null,
+    ],
+    [
+      'completion was declared on the last turn and the grader failed',
+      'submitted',
+      { ...counted(20), verifier_result: null, exception_info: exception('VerifierOutputParseError') },
       submitted,
     ],
     ['completion was declared and the agent failed', 'error', { ...counted(3), exception_info: exception('RuntimeError') }, submitted],

@@ -46,6 +46,14 @@ it('never uses the number of a version again that only an older hand had made', 
   expect((await save('run-a')).version).toBe(8);
 });
 
+it('gives a number back to nobody, whatever an alias says and however many versions were deleted', async () => {
+  for (const key of ['a', 'b', 'c']) await save(key, 'turn', null);
+  await store.setAlias('turn', 'good', 2);
+  for (const version of [1, 2, 3]) await rm(join(root, `turn/v${version}`), { recursive: true });
+  expect((await save('a', 'turn', null)).version).toBe(4);
+  await expect(versionOf('good')).rejects.toThrow(kind('dangling_alias'));
+});
+
 it('names a damaged index and writes nothing', async () => {
   await save('run-a');
   await writeFile(join(root, 'turn/aliases.toml'), '[aliases');
@@ -70,7 +78,21 @@ describe('an alias', () => {
     expect(await versionOf('v1')).toBe(1);
   });
 
-  it.each(['3', 'v3', '', 'a b', '../x'])('cannot be %j', async (alias) => {
+  it('by any other name that dangles is an error too', async () => {
+    await save('run-a', 'turn', 'good');
+    await rm((await save('run-b', 'turn', 'best')).path, { recursive: true });
+    await expect(versionOf('best')).rejects.toThrow(kind('dangling_alias'));
+    expect(await versionOf('good')).toBe(1);
+    expect(await versionOf(null)).toBe(1);
+  });
+
+  it('that reads like a version is not looked at, should an older hand have written one', async () => {
+    await save('run-a');
+    await writeFile(join(root, 'turn/aliases.toml'), '[aliases]\n3 = 1\nv3 = 1\n');
+    for (const ref of ['3', 'v3']) await expect(versionOf(ref)).rejects.toThrow(kind('no_such_version'));
+  });
+
+  it.each(['3', 'v3', '003', '', 'a b', '../x', 'best\n', '\u0663', 'é'])('cannot be %j', async (alias) => {
     await save('run-a');
     await expect(store.setAlias('turn', alias, 1)).rejects.toThrow(kind('invalid_alias'));
     await expect(save('run-b', 'turn', alias)).rejects.toThrow(kind('invalid_alias'));
@@ -93,7 +115,16 @@ it.each(['²', '٣', 'v٣', '3\n'])('reads no version in %j', async (ref) => {
   await expect(versionOf(ref)).rejects.toThrow(kind('no_such_version_or_alias'));
 });
 
-it.each(['', '../x', 'a/b', '.hidden', 'name\n', 'é'])('refuses the name %j', async (name) => {
-  await expect(save('run-a', name)).rejects.toThrow(/adapter name/);
-  await expect(store.resolve(name, null)).rejects.toThrow(kind('invalid_name'));
+it.each(['a', '9x', 'a.b-c_d', 'A'])('takes the name %j', async (name) => {
+  expect((await save('run-a', name)).version).toBe(1);
 });
+
+const fullWidthA = '\uff41';
+const kelvin = '\u212a';
+it.each(['', '../x', 'a/b', '.hidden', '-x', 'name\n', '\nname', 'é', '\u0663', 'x\u0663', fullWidthA, kelvin])(
+  'refuses the name %j',
+  async (name) => {
+    await expect(save('run-a', name)).rejects.toThrow(/adapter name/);
+    await expect(store.resolve(name, null)).rejects.toThrow(kind('invalid_name'));
+  },
+);

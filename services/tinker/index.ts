@@ -25,6 +25,7 @@ export {
   type LossFnConfig,
   type TensorInput,
   type TensorValue,
+  TOPK_MASK,
   type TopkTable,
   type TrainingDatum,
   topkRow,

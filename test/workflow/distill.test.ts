@@ -4,7 +4,7 @@ import type { WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { StepResult } from '../../core/run/results.ts';
+import type { Estimate, StepResult } from '../../core/run/results.ts';
 import type { distill } from '../../workflows/distill.ts';
 import {
   confirmCostUpdate,
@@ -16,7 +16,7 @@ import {
   stopUpdate,
 } from '../../workflows/messages.ts';
 import { localServer, withWorkers } from './environment.ts';
-import { type AllActivities, evidence, fakeActivities, pinned, stepResult, trialOf } from './fake-activities.ts';
+import { type AllActivities, ESTIMATE, evidence, fakeActivities, pinned, stepResult, trialOf } from './fake-activities.ts';
 
 let env: TestWorkflowEnvironment;
 beforeAll(async () => {
@@ -116,7 +116,7 @@ describe('a run that goes well', () => {
     expect(scoredEarly).toBe(true);
   });
 
-  it('tries a trial again under a new id when its infrastructure failed, and trains on executed trials only', async () => {
+  it('tries a trial again under a new id when its infrastructure failed, and trains on all that sampled, graded or not', async () => {
     const trials: string[] = [];
     let trainedOn = -1;
     let meters: unknown;
@@ -125,6 +125,7 @@ describe('a run that goes well', () => {
         resolveRun: async () => pinned({}, { steps: 1 }),
         runTrial: async (spec) => {
           trials.push(spec.trialId);
+          if (spec.trialId.includes('-s0001-000-1')) return trialOf(spec, { spans: null });
           return trialOf(spec, spec.trialId.includes('-s0001-000-0') ? { executed: false, passed: false, reward: null } : {});
         },
         trainBatch: async (order) => {
@@ -161,14 +162,7 @@ describe('waits', () => {
   });
 
   it('yes does not skip the question while a price is unknown and there is no cap', async () => {
-    const unpriced = {
-      lines: [],
-      pricedUsd: 0,
-      unpricedMeters: ['teacher_prefill'],
-      fullyPriced: false,
-      trainEpisodes: 1,
-      evalEpisodes: 1,
-    };
+    const unpriced: Estimate = { ...ESTIMATE, pricedUsd: 0, unpricedMeters: ['teacher_prefill'], fullyPriced: false };
     await run({ estimateRun: async () => unpriced }, async (handle) => {
       await waitsFor(handle, 'cost');
       await handle.executeUpdate(stopUpdate, { args: [ask] });
@@ -276,7 +270,14 @@ describe('ends early', () => {
   it('a tripwire kill ends the run before the bad weights are saved or sampled', async () => {
     const saved: string[] = [];
     const closeStep: AllActivities['closeStep'] = async ({ step, sampler, guard, train, trials }): Promise<StepResult> =>
-      stepResult(step, sampler, trials.length, train.nextSeqId, guard, step === 2 ? { kill: 'entropy at 0.1 of its first value' } : {});
+      stepResult(
+        step,
+        sampler.version,
+        trials.length,
+        train.nextSeqId,
+        guard,
+        step === 2 ? { kill: 'entropy at 0.1 of its first value' } : {},
+      );
     const saveState: AllActivities['saveState'] = async (order) => {
       saved.push(order.name);
       return fakeActivities().saveState(order);
@@ -290,7 +291,7 @@ describe('ends early', () => {
     const closeStep: AllActivities['closeStep'] = async ({ step, sampler, guard, train, trials }) =>
       stepResult(
         step,
-        sampler,
+        sampler.version,
         trials.length,
         train.nextSeqId,
         { ...guard, emptyStreak: guard.emptyStreak + 1 },

@@ -11,8 +11,9 @@ import type { WarmupActivities } from '../../activities/warm-up.ts';
 import type { WarmupTrainingActivities } from '../../activities/warm-up-training.ts';
 import type { Evidence } from '../../core/gate/evidence.ts';
 import type { BlobRef, SamplerPath, StatePath } from '../../core/ids.ts';
+import { metricsRowOf } from '../../core/measures/testing/rows.ts';
 import type { PinnedRun, RunPlan } from '../../core/run/pinned-run.ts';
-import type { EvalResult, GateVerdict, StepResult } from '../../core/run/results.ts';
+import type { Estimate, EvalResult, GateVerdict, StepResult } from '../../core/run/results.ts';
 import type { TrialSpec, TrialSummary } from '../../core/run/trial.ts';
 
 export type AllActivities = InputActivities &
@@ -42,6 +43,7 @@ export function plan(over: Partial<RunPlan> = {}): RunPlan {
   return {
     studentModel: 'student',
     teacherModel: 'teacher',
+    teacher: { kind: 'base', model: 'teacher', version: 'teacher' },
     steps: 2,
     tasksPerBatch: 2,
     groupSize: 2,
@@ -95,6 +97,7 @@ export function trialOf(spec: TrialSpec, over: Partial<TrialSummary> = {}): Tria
     exceptionMessage: null,
     stopReason: 'submitted',
     calls: 1,
+    truncatedCalls: 0,
     sampledTokens: 3,
     negLogprobNats: 1,
     scoredTokens: 3,
@@ -108,20 +111,38 @@ export function trialOf(spec: TrialSpec, over: Partial<TrialSummary> = {}): Tria
   };
 }
 
+/** A run that is priced in full. */
+export const ESTIMATE: Estimate = {
+  lines: [],
+  pricedUsd: 1,
+  unpricedMeters: [],
+  fullyPriced: true,
+  pricingIsComplete: true,
+  trainEpisodes: 8,
+  evalEpisodes: 0,
+  baselineEpisodes: 6,
+  warmupEpisodes: 0,
+};
+
 /** A world in which everything works: two held-out tasks, the teacher solves all, the student one before and all after. */
 export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities {
   return {
     resolveRun: async () => pinned(),
-    estimateRun: async () => ({ lines: [], pricedUsd: 1, unpricedMeters: [], fullyPriced: true, trainEpisodes: 8, evalEpisodes: 6 }),
+    estimateRun: async () => ESTIMATE,
     checkHoldout: async () => undefined,
     drawStepTasks: async () => pinned().train.slice(0, 2),
-    tallySpend: async ({ meters }) => ({ usd: Object.values(meters).reduce((sum, tokens) => sum + tokens, 0) / 100, blindTo: [] }),
+    tallySpend: async ({ meters }) => ({
+      usd: Object.values(meters).reduce((sum, tokens) => sum + tokens, 0) / 100,
+      blindTo: [],
+      lines: [],
+    }),
     checkModels: async () => [{ name: 'renderers', ok: true, detail: 'fine', numbers: {} }],
     checkSandbox: async () => [{ name: 'dry-run trial', ok: true, detail: 'fine', numbers: {} }],
     runTrial: async (spec) => trialOf(spec),
     scoreEpisode: async ({ trialId, spans }) => ({
       trialId,
       scored: spans,
+      candidates: null,
       datums: 1,
       fragments: 0,
       lossTokens: 3,
@@ -132,17 +153,19 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
     openTraining: async () => ({ sessionId: 's', modelId: 's:train:0', nextSeqId: 1 }),
     trainBatch: async ({ training, episodes }) => ({
       nextSeqId: training.nextSeqId + 2,
-      updates: 1,
-      datums: episodes.length,
-      lossTokens: 3 * episodes.length,
-      contextTokens: 0,
-      loss: 1,
-      gradNorm: 1,
-      reverseKlNatsPerToken: 0.5,
-      advantageMean: -0.5,
-      advantageStd: 0.1,
-      clippedTokens: 0,
-      mismatchDrops: 0,
+      trained: {
+        datums: episodes.length,
+        lossTokens: 3 * episodes.length,
+        contextTokens: 0,
+        losses: [1],
+        gradNorms: [1],
+        reverseKlNatsPerToken: 0.5,
+        klTokens: 3 * episodes.length,
+        advantageMean: -0.5,
+        advantageStd: 0.1,
+        clippedTokens: 0,
+        mismatchDrops: 0,
+      },
       meters: { student_train: 3 * episodes.length },
       wallMs: 5,
     }),
@@ -160,13 +183,15 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
       row: {
         update,
         datums: places.length,
-        lossTokens: 3 * places.length,
-        contextTokens: 0,
-        learningRate: 1e-4,
-        loss: 3 / update,
-        lossNatsPerToken: 1 / update,
-        gradNorm: 1,
-        wallMs: 5,
+        loss_tokens: 3 * places.length,
+        context_tokens: 0,
+        learning_rate: 1e-4,
+        loss_nats: 3 / update,
+        loss_nats_per_token: 1 / update,
+        grad_norm: 1,
+        student_train_tokens: 3 * places.length,
+        usd: 0.01,
+        wall_ms: 5,
       },
       meters: { student_train: 3 * places.length },
     }),
@@ -175,7 +200,7 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
       nextSeqId: training.nextSeqId + 1,
     }),
     saveState: async ({ training, name }) => ({ path: `tinker://s/weights/${name}` as StatePath, nextSeqId: training.nextSeqId + 1 }),
-    closeStep: async ({ step, sampler, trials, train, guard }) => stepResult(step, sampler, trials.length, train.nextSeqId, guard),
+    closeStep: async ({ step, sampler, trials, train, guard }) => stepResult(step, sampler.version, trials.length, train.nextSeqId, guard),
     closeEvaluation: async ({ label, model, trials }): Promise<EvalResult> => {
       const passed = label === 'student-before' ? 1 : trials.length;
       return {
@@ -222,40 +247,13 @@ export function stepResult(
   over: Partial<StepResult> = {},
 ): StepResult {
   return {
-    row: {
-      step,
-      sampler,
-      trials,
-      executedTrials: trials,
-      passedTrials: trials,
-      infraFailedTrials: 0,
-      solveRate: 1,
-      reverseKlNatsPerToken: 0.5,
-      entropyNatsPerToken: 1,
-      sampledTokensPerEpisode: 3,
-      datums: trials,
-      fragments: 0,
-      lossTokens: 3 * trials,
-      updates: 1,
-      loss: 1,
-      gradNorm: 1,
-      advantageMean: -0.5,
-      advantageStd: 0.1,
-      clippedTokens: 0,
-      maskedTokens: 0,
-      overflowTrials: 0,
-      entropyRatio: 1,
-      lengthRatio: 1,
-      warnings: [],
-      meters: { student_sample: 3 * trials },
-      usd: 0.03 * trials,
-      wallMs: 5,
-      trainMs: 5,
-    },
+    row: metricsRowOf({ step, sampler, trials, executed_trials: trials, passed_trials: trials, solve_rate: 1, usd: 0.03 * trials }),
+    meters: { student_sample: 3 * trials },
     nextSeqId,
     guard,
     kill: null,
     starved: false,
+    overCap: false,
     ...over,
   };
 }

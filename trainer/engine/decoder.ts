@@ -1,11 +1,11 @@
-import { logSumExp } from './elementwise.ts';
 import { forwardHead, forwardLayers, type Segment, takeActivations } from './forward.ts';
 import { Arena, heap as heapOfThread } from './heap.ts';
 import { type CachedSequence, KeyValuePool } from './kv-pool.ts';
+import { type PromptScores, scorePrompt, unscored } from './prompt-scores.ts';
 import { uniformStream } from './random.ts';
 import { resident } from './resident.ts';
-import { drawToken, topLogprobs } from './sampling.ts';
-import { TINY_SHAPE } from './shape.ts';
+import { drawToken } from './sampling.ts';
+import { TINY_SHAPE, topkLimit } from './shape.ts';
 import type { DecodeRequest, DecodeResult, DenseWeights, ModelShape } from './types.ts';
 
 /** A constant of this module: a test runner turns imported names into property reads, which are slow in loops. */
@@ -21,8 +21,8 @@ type Running = {
   readonly sequence: CachedSequence;
   readonly uniform: () => number;
   readonly cacheHits: number;
-  readonly promptLogprobs: Float32Array | null;
-  readonly top: { readonly k: number; readonly tokenIds: Int32Array; readonly logprobs: Float32Array } | null;
+  /** Null: the prompt is not to be scored. */
+  readonly scores: PromptScores | null;
   readonly tokens: number[];
   readonly logprobs: number[];
   /** Tokens whose logits come next: what is left of the prompt, later the token just sampled. */
@@ -83,21 +83,19 @@ export class Decoder {
   #admit(): void {
     while (this.#waiting.length > 0 && this.#pool.hasRoom) {
       const { id, request } = this.#waiting.shift() as { id: number; request: DecodeRequest };
-      const scored = request.promptLogprobs || request.topkPromptLogprobs > 0;
-      const sequence = this.#pool.open(request.weights, request.prompt, !scored);
-      const k = request.topkPromptLogprobs;
-      const length = request.prompt.length;
+      const { weights, prompt, promptLogprobs, topkPromptLogprobs: k } = request;
+      const isScored = promptLogprobs || k > 0;
+      const sequence = this.#pool.open(weights, prompt, !isScored);
       this.#running.push({
         id,
         request,
         sequence,
         uniform: uniformStream(request.seed),
         cacheHits: sequence.tokens.length,
-        promptLogprobs: request.promptLogprobs ? new Float32Array(length).fill(Number.NaN) : null,
-        top: k > 0 ? { k, tokenIds: new Int32Array(length * k).fill(-1), logprobs: new Float32Array(length * k).fill(Number.NaN) } : null,
+        scores: isScored ? unscored(prompt.length, promptLogprobs, k) : null,
         tokens: [],
         logprobs: [],
-        pending: request.prompt.slice(sequence.tokens.length),
+        pending: prompt.slice(sequence.tokens.length),
       });
     }
   }
@@ -128,7 +126,7 @@ export class Decoder {
     const acts = takeActivations(arena, this.#shape, segments, rows, false);
     forwardLayers(model, segments, rows, acts);
     // Only the last row of a sequence needs logits, unless the prompt is scored: then all do, for all of the batch.
-    const wantsAll = batch.some(({ promptLogprobs, top, tokens }) => (promptLogprobs || top) && tokens.length === 0);
+    const wantsAll = batch.some(({ scores, tokens }) => scores !== null && tokens.length === 0);
     const lastRows = segments.map(({ firstRow, tokens }) => firstRow + tokens.length - 1);
     if (!wantsAll) {
       lastRows.forEach((row, i) => {
@@ -139,29 +137,13 @@ export class Decoder {
     forwardHead(model, acts.normed, wantsAll ? rows : batch.length, logits);
     batch.forEach((running, i) => {
       const { firstRow } = segments[i] as Segment;
-      if (wantsAll && running.tokens.length === 0) scorePrompt(running, logits + firstRow * vocab, vocab);
+      const { scores, request, tokens } = running;
+      if (scores !== null && tokens.length === 0) scorePrompt(scores, request.prompt, logits + firstRow * vocab, vocab);
       for (const token of running.pending) running.sequence.tokens.push(token);
       drawNext(running, logits + (wantsAll ? (lastRows[i] as number) : i) * vocab, vocab);
     });
   }
 }
-
-/** Row i of the prompt's logits scores token i + 1. */
-const scorePrompt = ({ request, promptLogprobs, top }: Running, logits: number, vocab: number): void => {
-  for (let i = 1; i < request.prompt.length; i++) {
-    const at = logits + (i - 1) * vocab;
-    const normalizer = logSumExp(at, vocab, 1);
-    if (promptLogprobs) promptLogprobs[i] = (heap[at + (request.prompt[i] as number)] as number) - normalizer;
-    if (top)
-      topLogprobs(
-        at,
-        vocab,
-        normalizer,
-        top.tokenIds.subarray(i * top.k, (i + 1) * top.k),
-        top.logprobs.subarray(i * top.k, (i + 1) * top.k),
-      );
-  }
-};
 
 const drawNext = (running: Running, logits: number, vocab: number): void => {
   if (running.request.maxTokens === 0) return;
@@ -179,8 +161,8 @@ const resultOf = (running: Running): DecodeResult => ({
   logprobs: Float32Array.from(running.logprobs),
   stop: stopped(running) ? 'stop' : 'length',
   promptCacheHitTokens: running.cacheHits,
-  promptLogprobs: running.promptLogprobs,
-  topkPromptLogprobs: running.top,
+  promptLogprobs: running.scores?.promptLogprobs ?? null,
+  topkPromptLogprobs: running.scores?.topkPromptLogprobs ?? null,
 });
 
 const checkRequest = ({ vocab, context }: ModelShape, request: DecodeRequest): void => {
@@ -196,5 +178,6 @@ const checkRequest = ({ vocab, context }: ModelShape, request: DecodeRequest): v
   }
   if (!(temperature >= 0) || temperature === Number.POSITIVE_INFINITY) refuse(`temperature is ${temperature}; it must be a number from 0`);
   if (!Number.isSafeInteger(seed)) refuse(`seed is ${seed}; it must be a whole number`);
-  if (!Number.isInteger(k) || k < 0 || k > vocab) refuse(`topk_prompt_logprobs is ${k}; it must be 0 to ${vocab}`);
+  const maxK = topkLimit(vocab);
+  if (!Number.isInteger(k) || k < 0 || k > maxK) refuse(`topk_prompt_logprobs is ${k}; it must be a whole number from 0 (none) to ${maxK}`);
 };

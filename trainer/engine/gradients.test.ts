@@ -52,7 +52,14 @@ const slope = (loss: (values: Float64Array) => number, values: Float32Array, dir
   return (moved(1) - moved(-1)) / (2 * step);
 };
 
-describe.each(batches.map((batch) => [batch.loss, batch] as const))('%s', (_, batch) => {
+// Copies of one sequence, each with targets and a fractional weight of its own.
+const tokens = ids(9);
+const ranks = [0.625, 0.25, 0.125, 0].map((weight) => ({ tokens, targets: ids(9), weights: new Float32Array(9).fill(weight) }));
+const cases: (readonly [string, LossBatch])[] = [
+  ...batches.map((batch) => [batch.loss, batch] as const),
+  ['cross_entropy of several targets a token', { loss: 'cross_entropy', datums: ranks }],
+];
+describe.each(cases)('%s', (_, batch) => {
   const gradient = new Float32Array(weights.values.length);
   const result = lossPass(weights, batch, gradient, 'all');
 

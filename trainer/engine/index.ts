@@ -12,6 +12,7 @@
 
 export { Decoder } from './decoder.ts';
 export { LoraModel } from './lora.ts';
+export { forgetScoresBefore } from './prompt-scores.ts';
 export { readSafetensors, type Tensor, type TensorFile, writeSafetensors } from './safetensors.ts';
 export { promptLogprobs } from './scoring.ts';
 export { TINY_SHAPE } from './shape.ts';

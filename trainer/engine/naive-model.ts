@@ -17,9 +17,14 @@ type Rows = number[][];
 
 /** ln p(targets[i] | tokens[0..i]) of one sequence. */
 export const naiveLogprobs = (model: NaiveModel, tokens: ArrayLike<number>, targets: ArrayLike<number>): number[] =>
-  naiveLogits(model, tokens).map((logits, i) => {
+  naiveDistributions(model, tokens).map((row, i) => row[targets[i] as number] as number);
+
+/** ln p(· | tokens[0..i]) over the whole vocabulary. */
+export const naiveDistributions = (model: NaiveModel, tokens: ArrayLike<number>): number[][] =>
+  naiveLogits(model, tokens).map((logits) => {
     const max = Math.max(...logits);
-    return (logits[targets[i] as number] as number) - max - Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit - max), 0));
+    const normalizer = max + Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit - max), 0));
+    return logits.map((logit) => logit - normalizer);
   });
 
 const naiveLogits = (model: NaiveModel, tokens: ArrayLike<number>): Rows => {

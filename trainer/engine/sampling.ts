@@ -39,13 +39,3 @@ const drawn = (logits: number, vocab: number, sharpness: number, normalizer: num
   // The probabilities sum to 1 only up to rounding.
   return mostLikely(logits, vocab);
 };
-
-/** Fills `tokenIds` and `logprobs` (k long) with the k most likely tokens, best first; lower ids first among equals. */
-export const topLogprobs = (logits: number, vocab: number, normalizer: number, tokenIds: Int32Array, logprobs: Float32Array): void => {
-  const order = Array.from({ length: vocab }, (_, id) => id).sort((a, b) => (heap[logits + b] as number) - (heap[logits + a] as number));
-  for (let i = 0; i < tokenIds.length; i++) {
-    const id = order[i] as number;
-    tokenIds[i] = id;
-    logprobs[i] = (heap[logits + id] as number) - normalizer;
-  }
-};

@@ -7,6 +7,10 @@ export const TINY_SHAPE: ModelShape = { vocab: 128, width: 64, layers: 2, heads:
 export const ROPE_BASE = 10_000;
 export const NORM_EPS = 1e-5;
 
+const MAX_TOPK = 64;
+/** How many of the likeliest tokens a prompt position can be asked for: 64, or all of a smaller vocabulary. */
+export const topkLimit = (vocab: number): number => Math.min(MAX_TOPK, vocab);
+
 export const LINEAR_NAMES = ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'] as const;
 export type LinearName = (typeof LINEAR_NAMES)[number];
 

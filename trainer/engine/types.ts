@@ -70,7 +70,7 @@ export type DecodeRequest = {
   /** Same weights, prompt, settings and seed give the same tokens, whatever else is decoded at the same time. */
   readonly seed: number;
   readonly promptLogprobs: boolean;
-  /** k of the most likely tokens per prompt position; 0 for none. */
+  /** So many of the likeliest tokens per prompt position, at most `topkLimit(vocab)`; 0 for none. */
   readonly topkPromptLogprobs: number;
 };
 
@@ -86,5 +86,5 @@ export type DecodeResult = {
   readonly topkPromptLogprobs: TopkLogprobs | null;
 };
 
-/** Row i (k entries, most likely first) belongs to prompt position i; row 0 is all -1 ids and NaN. */
+/** Row i (k entries, likeliest first, lower id first among equals; nats, plain softmax) belongs to prompt position i. Row 0 is all −1 ids and NaN. */
 export type TopkLogprobs = { readonly k: number; readonly tokenIds: Int32Array; readonly logprobs: Float32Array };

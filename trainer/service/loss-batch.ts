@@ -41,17 +41,20 @@ function lossBatch(request: ForwardBackwardRequest, limits: SequenceLimits): Los
       allowKeys('loss_fn_config', Object.keys(config), []);
       return { loss: 'importance_sampling', datums: request.data.map((datum, i) => policyRows(datum, `data[${i}]`, limits)) };
     case 'ppo':
-      allowKeys('loss_fn_config', Object.keys(config), ['clip_low_threshold', 'clip_high_threshold']);
-      return {
-        loss: 'ppo',
-        // The protocol's defaults (reference: loss table of the Tinker wire protocol).
-        clipLow: config.clip_low_threshold ?? 0.8,
-        clipHigh: config.clip_high_threshold ?? 1.2,
-        datums: request.data.map((datum, i) => policyRows(datum, `data[${i}]`, limits)),
-      };
+      return { loss: 'ppo', ...clipping(config), datums: request.data.map((datum, i) => policyRows(datum, `data[${i}]`, limits)) };
     default:
       throw new UserError(`loss_fn: '${request.lossFn}' is not served here; use cross_entropy, importance_sampling or ppo`);
   }
+}
+
+/** The protocol's defaults where a threshold is not given (reference: loss table of the Tinker wire protocol). */
+function clipping(config: Readonly<Record<string, number>>): { clipLow: number; clipHigh: number } {
+  allowKeys('loss_fn_config', Object.keys(config), ['clip_low_threshold', 'clip_high_threshold']);
+  const { clip_low_threshold: clipLow = 0.8, clip_high_threshold: clipHigh = 1.2 } = config;
+  if (clipLow >= 0 && clipLow <= clipHigh) return { clipLow, clipHigh };
+  throw new UserError(
+    `loss_fn_config: clip_low_threshold ${clipLow} and clip_high_threshold ${clipHigh} must be 0 or more, the low one first`,
+  );
 }
 
 function lossConfig(request: ForwardBackwardRequest): Record<string, number> {

@@ -36,10 +36,10 @@ export function encodeLossResult(result: LossResult): Uint8Array<ArrayBuffer> {
 }
 
 export type SampledTokens = Pick<DecodeResult, 'tokens' | 'logprobs' | 'stop'>;
-export type PromptScores = Pick<DecodeResult, 'promptLogprobs' | 'topkPromptLogprobs' | 'promptCacheHitTokens'>;
+export type ScoredPrompt = Pick<DecodeResult, 'promptLogprobs' | 'topkPromptLogprobs' | 'promptCacheHitTokens'>;
 
-/** Bytes of a SampleResponse. Position 0 of the prompt's scores is NaN on the wire. */
-export function encodeSample(sequences: readonly SampledTokens[], prompt: PromptScores): Uint8Array<ArrayBuffer> {
+/** Bytes of a SampleResponse. A position without scores, as position 0, is NaN on the wire, and a masked row of candidates. */
+export function encodeSample(sequences: readonly SampledTokens[], prompt: ScoredPrompt): Uint8Array<ArrayBuffer> {
   const message = create(SampleResponseSchema, {
     sequences: sequences.map((sequence) =>
       create(SampledSequenceSchema, {

@@ -1,24 +1,21 @@
 import type { RunConfig } from '../../../core/config/schema.ts';
-import { batchStats } from '../../../core/measures/batch-stats.ts';
-import { addVolumes, episodeVolume, isExhausted, rolloutMeters, scoringMeters } from '../../../core/measures/billing.ts';
-import { checkTripwire, countEmptyStep } from '../../../core/measures/guards.ts';
-import { batchHealth, trialTokens } from '../../../core/measures/health.ts';
-import { addMeters } from '../../../core/measures/meters.ts';
-import { metricsRow, type TrainedBatch } from '../../../core/measures/metrics-row.ts';
-import { type GuardState, NO_GUARD_STATE } from '../../../core/run/results.ts';
-import { computeAdvantages } from '../../../core/tokens/advantages.ts';
+import { scoringMeters } from '../../../core/measures/billing.ts';
+import { type ClosedScore, type ClosedTrial, closeTrainingStep } from '../../../core/measures/training-step.ts';
+import { trialFigures } from '../../../core/measures/trial-figures.ts';
+import { type GuardState, NO_GUARD_STATE, type StepResult, type TrainResult } from '../../../core/run/results.ts';
 import { buildDatums } from '../../../core/tokens/datums.ts';
 import type { Datum } from '../../../core/tokens/span.ts';
 import { keepTeacherRow } from '../../../core/tokens/teacher-row.ts';
-import { buildTopkReplicas } from '../../../core/tokens/topk.ts';
-import { planMinibatches } from '../../../core/training/minibatches.ts';
+import { prepareBatch } from '../../../core/training/batch.ts';
 import { type Candidates, type RawRow, toEpisode, toTopkRow } from './raw-tokens.ts';
 import type { Sections } from './sections.ts';
 import { type RawTrial, toTally } from './trials.ts';
 
+type Answer = { logprobs: RawRow; topk?: (Candidates | null)[]; cache_hits: number };
 type Step = {
   trials: RawTrial[];
-  teacher_service: { logprobs: RawRow; topk?: (Candidates | null)[]; cache_hits: number }[];
+  /** One per datum that was built. */
+  teacher_service: Answer[];
   train_losses: (number | null)[];
   grad_norms: (number | null)[];
 };
@@ -29,60 +26,57 @@ export function runSteps(input: StepsCase, config: RunConfig) {
   let guard: GuardState = NO_GUARD_STATE;
   let spentUsd = input.prior_usd;
   return input.steps.map((raw, step) => {
-    const episodes = raw.trials.map((trial) => toEpisode(trial.trial, trial.stop_reason, trial.calls));
-    const limits = { contextBudgetTokens: config.rollout.context_budget_tokens, maxDatumTokens: config.train.max_datum_tokens };
-    const { datums, stats: built } = buildDatums(episodes, limits);
-    const { trained, trainTokens } = train(raw, datums, config, step);
-    const health = batchHealth(episodes.map((episode) => trialTokens(episode.spans)));
-    const tripwire = checkTripwire(guard, step, health, config.tripwire);
-    const empty = countEmptyStep(tripwire.guard, trained.losses.length === 0 ? 0 : trained.datums);
-    guard = empty.guard;
-    const requests = raw.teacher_service.map((answer, i) => ({ tokens: datums[i]?.tokens.length ?? 0, cacheHits: answer.cache_hits }));
-    const row = metricsRow({
+    const answers = [...raw.teacher_service];
+    const scored = raw.trials.map((trial) => scoreTrial(trial, answers, config));
+    const result = closeTrainingStep({
       step,
       tasks: input.tasks_in_batch,
-      loss: config.train.loss,
-      samplerPath: input.sampler_path,
-      samplerStalenessSteps: 0,
-      stats: batchStats(raw.trials.map((trial) => toTally(trial, config.sampling.max_tokens))),
-      health,
-      built,
-      trained,
-      tripwire,
-      meters: addMeters(
-        rolloutMeters(addVolumes(episodes.map((episode) => episodeVolume(episode.spans))), 'student'),
-        scoringMeters(requests),
-        { student_train: trainTokens },
-      ),
-      pricing: config.pricing,
-      spentBeforeUsd: spentUsd,
-      forecastUsd: null,
+      sampler: { version: 'step-0000', path: input.sampler_path, stalenessSteps: 0 },
+      guard,
+      money: { spentUsd, stepUsd: [], stepsAhead: 0, evaluationsAheadUsd: 0, maxUsd: config.budget.max_usd },
+      trials: raw.trials.map((trial, i) => ({ trial: closedTrial(trial, config), score: scored[i]?.score ?? null })),
+      train: train(raw, scored, config, step),
+      wallMs: 0,
+      config,
     });
-    spentUsd = row.cumulative_usd;
-    const { masked_tokens: _m, sampler_staleness_steps: _s, unpriced_meters: _u, forecast_usd: _f, ...theirs } = row;
-    const over = isExhausted(spentUsd, config.budget.max_usd);
-    return { row: theirs, stop: over ? 'budget' : empty.stop ? 'empty_batches' : tripwire.kill ? 'degeneration' : null };
+    guard = result.guard;
+    spentUsd = result.row.cumulative_usd;
+    return { row: result.row, stop: stopOf(result) };
   });
 }
 
+const stopOf = ({ overCap, starved, kill }: StepResult) => (overCap ? 'budget' : starved ? 'empty_batches' : kill ? 'degeneration' : null);
+
+function closedTrial(raw: RawTrial, config: RunConfig): ClosedTrial {
+  const { spans } = toEpisode(raw.trial, raw.stop_reason, raw.calls);
+  const maxTokens = config.sampling.max_tokens;
+  return { ...toTally(raw, maxTokens), ...trialFigures(spans, { maxTokens, who: 'student' }), maskedTokens: 0, overflow: false };
+}
+
+type ScoredTrial = { readonly datums: readonly Datum[]; readonly answers: readonly Answer[]; readonly score: ClosedScore };
+
+/** Takes its datums' answers off the front of `answers`. */
+function scoreTrial(trial: RawTrial, answers: Answer[], config: RunConfig): ScoredTrial {
+  const limits = { contextBudgetTokens: config.rollout.context_budget_tokens, maxDatumTokens: config.train.max_datum_tokens };
+  const { datums, stats } = buildDatums([toEpisode(trial.trial, trial.stop_reason, trial.calls)], limits);
+  const own = answers.splice(0, datums.length);
+  const requests = datums.map(({ tokens }, i) => ({ tokens: tokens.length, cacheHits: own[i]?.cache_hits ?? null }));
+  const { fragments, overflowDrops, overlongDrops } = stats;
+  const dropped = { overflowDropped: overflowDrops > 0, overlongDropped: overlongDrops > 0 };
+  return { datums, answers: own, score: { datums: datums.length, fragments, ...dropped, meters: scoringMeters(requests) } };
+}
+
 /** More losses may be recorded than updates happen. */
-function train(raw: Step, datums: readonly Datum[], config: RunConfig, step: number): { trained: TrainedBatch; trainTokens: number } {
-  const rows = datums.map((datum, i) => keepTeacherRow(datum, raw.teacher_service[i]?.logprobs ?? []));
-  const options = { advantageClip: config.train.advantage_clip, centerAdvantages: config.train.center_advantages };
-  const { kept, stats, reverseKlNatsPerToken } = computeAdvantages(datums, rows, options);
-  const plan = (sources: number[]) => planMinibatches({ sources, numSubsteps: config.train.num_substeps, runName: 'run', step }).length;
-  const common = (updates: number) => ({
-    reverseKlNatsPerToken,
-    losses: raw.train_losses.slice(0, updates),
-    gradNorms: raw.grad_norms.slice(0, updates),
-  });
-  if (config.train.loss !== 'topk_ce') {
-    const tokens = kept.reduce((sum, datum) => sum + datum.tokens.length, 0);
-    return { trained: { ...stats, ...common(plan(kept.map((_, i) => i))) }, trainTokens: tokens };
-  }
-  const topkRows = raw.teacher_service.map((answer) => toTopkRow(answer.topk ?? []));
-  const { replicas, stats: topk } = buildTopkReplicas(datums, topkRows, config.train.topk);
-  const tokens = replicas.reduce((sum, replica) => sum + replica.datum.tokens.length, 0);
-  const none = { clippedTokens: 0, advantageMean: null, advantageStd: null };
-  return { trained: { ...topk, ...none, ...common(plan(replicas.map((replica) => replica.source))) }, trainTokens: tokens };
+function train(raw: Step, scored: readonly ScoredTrial[], config: RunConfig, step: number): TrainResult {
+  const datums = scored.flatMap((trial) => trial.datums);
+  const answers = scored.flatMap((trial) => trial.answers);
+  const batch = {
+    datums,
+    rows: datums.map((datum, i) => keepTeacherRow(datum, answers[i]?.logprobs ?? [])),
+    candidates: answers.map((answer) => toTopkRow(answer.topk ?? [])),
+  };
+  const { updates, figures, trainTokens } = prepareBatch(batch, { train: config.train, runName: 'run', step });
+  const losses = raw.train_losses.slice(0, updates.length);
+  const gradNorms = raw.grad_norms.slice(0, updates.length);
+  return { nextSeqId: 0, trained: { ...figures, losses, gradNorms }, meters: { student_train: trainTokens }, wallMs: 0 };
 }

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { Hono } from 'hono';
 import { z } from 'zod';
+import { topkLimit } from '../../engine/shape.ts';
 import { HttpFailure } from '../failures.ts';
 import type { Service } from '../service.ts';
 import type { SampleJob } from '../threads/sampling-backend.ts';
@@ -34,7 +35,7 @@ const asample = z.object({
   }),
   prompt_logprobs: z.boolean().default(false),
   prompt_logprobs_last_n: z.number().int().min(1).nullish(),
-  topk_prompt_logprobs: z.number().int().min(0).max(128).default(0),
+  topk_prompt_logprobs: z.number().default(0),
   topk_sample_logprobs: notServed('topk_sample_logprobs'),
   prompt_alt_tokens_k: notServed('prompt_alt_tokens_k'),
   target_prompt_logprobs: z.null({ error: 'target_prompt_logprobs is not served here' }).optional(),
@@ -79,7 +80,11 @@ function sampleJob(body: z.infer<typeof asample>, { vocab, context, endOfTurn }:
   if (prompt.length === 0) throw new HttpFailure(400, 'prompt: is empty');
   const bad = prompt.findIndex((token) => token < 0 || token >= vocab);
   if (bad >= 0) throw new HttpFailure(400, `prompt: token ${prompt[bad]} at ${bad} is outside the vocabulary (0 to ${vocab - 1})`);
-  const scoresPrompt = body.prompt_logprobs || body.topk_prompt_logprobs > 0;
+  const topk = body.topk_prompt_logprobs;
+  if (!Number.isInteger(topk) || topk < 0 || topk > topkLimit(vocab)) {
+    throw new HttpFailure(400, `topk_prompt_logprobs: ${topk} is out of range; send 1 to ${topkLimit(vocab)}, or 0 for none`);
+  }
+  const scoresPrompt = body.prompt_logprobs || topk > 0;
   return {
     prompt,
     maxTokens: roomFor(prompt.length, params.max_tokens ?? null, scoresPrompt, context),
@@ -88,7 +93,7 @@ function sampleJob(body: z.infer<typeof asample>, { vocab, context, endOfTurn }:
     seeds: seeds(params.seed ?? randomInt(2 ** 32), body.num_samples),
     promptLogprobs: body.prompt_logprobs,
     scoredSuffix: body.prompt_logprobs_last_n ?? null,
-    topkPromptLogprobs: body.topk_prompt_logprobs,
+    topkPromptLogprobs: topk,
   };
 }
 

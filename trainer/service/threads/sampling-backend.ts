@@ -13,6 +13,7 @@ export type SampleJob = {
   readonly promptLogprobs: boolean;
   /** Only so many positions at the prompt's end get scores, the others read NaN; null for all. */
   readonly scoredSuffix: number | null;
+  /** So many of the likeliest tokens per prompt position; 0 for none. */
   readonly topkPromptLogprobs: number;
 };
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
-import { type DecodeResult, Decoder, type DenseWeights, LoraModel, loadWeights } from '../../engine/index.ts';
+import { type DecodeResult, Decoder, type DenseWeights, forgetScoresBefore, LoraModel, loadWeights } from '../../engine/index.ts';
 import { UserError } from '../failures.ts';
 import { encodeSample } from '../results.ts';
 import type { SampleJob, SamplingCall } from './sampling-backend.ts';
@@ -101,7 +101,7 @@ function finishSequence(decodeId: number, result: DecodeResult): void {
   const scored = results[0];
   if (scored === undefined) return;
   const { scoredSuffix, prompt } = call.job;
-  if (scoredSuffix !== null) scored.promptLogprobs?.fill(Number.NaN, 0, Math.max(prompt.length - scoredSuffix, 0));
+  if (scoredSuffix !== null) forgetScoresBefore(scored, Math.max(prompt.length - scoredSuffix, 0));
   send(place.callId, encodeSample(results, scored));
 }
 
