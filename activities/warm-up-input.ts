@@ -38,7 +38,7 @@ export async function loadTrajectories(
   if (steps === 0 || from === null) return null;
   const text = await read(projectRoot, await fileNamed(projectRoot, from), FIELD);
   const { document, problem } = parseTrajectories(text);
-  const refused = problem ?? trajectoryProblem(document, { teacher: teacherOf(config), ...splits });
+  const refused = problem ?? trajectoryProblem(document, { teacher: teacherIdentity(config), ...splits });
   if (refused !== null || document === null) throw new InputProblem(FIELD, `${from}: ${refused}`);
   try {
     await buildWarmupSet(trajectoriesIn(document), config, blobs);
@@ -50,7 +50,7 @@ export async function loadTrajectories(
 }
 
 /** What makes a teacher's trajectories another teacher's. */
-export function teacherOf({ teacher, rollout }: RunConfig): TeacherIdentity {
+export function teacherIdentity({ teacher, rollout }: RunConfig): TeacherIdentity {
   return { model: teacher.model, checkpoint: teacher.checkpoint, renderer: rollout.renderers[teacher.model] ?? null };
 }
 

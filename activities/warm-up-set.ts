@@ -2,6 +2,7 @@ import pLimit from 'p-limit';
 import type { RunConfig } from '../core/config/index.ts';
 import type { BlobRef } from '../core/ids.ts';
 import { at } from '../core/lists.ts';
+import { teacherOf } from '../core/run/teacher-model.ts';
 import type { Trajectory } from '../core/run/warm-up.ts';
 import { countTokens, type DatumLimits } from '../core/tokens/datums.ts';
 import { decodeEpisode } from '../core/tokens/episode-codec.ts';
@@ -90,12 +91,13 @@ export async function datumsAt(index: SetIndex, places: readonly number[], confi
 
 async function teacherEpisode({ spans, trialId }: KeptTrajectory, { teacher }: RunConfig, blobs: BlobStore): Promise<Episode> {
   const episode = decodeEpisode(await blobs.get(spans));
-  const foreign = episode.spans.find(({ sampler }) => sampler !== teacher.model);
+  const { version } = teacherOf(teacher);
+  const foreign = episode.spans.find(({ sampler }) => sampler !== version);
   if (foreign)
     throw new TokenError(
       'foreign_sampler',
       `trial ${trialId}, call ${foreign.callIndex}`,
-      `sampled from ${foreign.sampler}, not from the teacher ${teacher.model}`,
+      `sampled from ${foreign.sampler}, not from the teacher ${version}`,
     );
   return episode;
 }

@@ -1,6 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import type { BlobRef } from '../core/ids.ts';
 import type { MeterTokens } from '../core/measures/meters.ts';
+import { spendOf } from '../core/measures/spend.ts';
 import type { TrainingRef } from '../core/run/results.ts';
 import type { WarmupRow } from '../core/run/warm-up.ts';
 import { countTokens } from '../core/tokens/datums.ts';
@@ -44,21 +45,24 @@ export function createWarmupTrainingActivities({ records, blobs, models }: Warmu
         const signal = cancellationSignal();
         const { metrics } = await client.forwardBackward(toWire('cross_entropy', datums), 'cross_entropy', { signal });
         const optimizer = await client.optimStep({ learningRate, ...ADAM }, { signal });
-        const loss = metrics['loss:sum'] ?? null;
+        const lossNats = metrics['loss:sum'] ?? null;
+        const meters = { student_train: lossTokens + contextTokens };
         return {
           nextSeqId: client.nextSeqId,
           row: {
             update,
             datums: datums.length,
-            lossTokens,
-            contextTokens,
-            learningRate,
-            loss,
-            lossNatsPerToken: loss === null ? null : loss / lossTokens,
-            gradNorm: gradNormIn(optimizer.metrics),
-            wallMs: Date.now() - startedAtMs,
+            loss_tokens: lossTokens,
+            context_tokens: contextTokens,
+            learning_rate: learningRate,
+            loss_nats: lossNats,
+            loss_nats_per_token: lossNats === null ? null : lossNats / lossTokens,
+            grad_norm: gradNormIn(optimizer.metrics),
+            student_train_tokens: meters.student_train,
+            usd: spendOf(config.pricing, meters).usd,
+            wall_ms: Date.now() - startedAtMs,
           },
-          meters: { student_train: lossTokens + contextTokens },
+          meters,
         };
       });
     },

@@ -17,7 +17,7 @@ import type { BlobStore } from '../services/blobs/blob-store.ts';
 import { refuseChanged } from './pinned-tasks.ts';
 import type { RunFolder } from './run-folder.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
-import { teacherOf } from './warm-up-input.ts';
+import { teacherIdentity } from './warm-up-input.ts';
 import { type BuiltSet, buildWarmupSet, NothingToWarmUpOn } from './warm-up-set.ts';
 
 export type WarmupDeps = {
@@ -112,7 +112,12 @@ function told(built: BuiltSet, trials: number, { config, agent, warmupTrajectori
 
 function documentOf({ runId, agent, train, config }: RunRecord, trajectories: readonly Trajectory[]): TrajectoryDocument {
   const { name, ref, hash } = agent;
-  const source = { run_id: runId, teacher: teacherOf(config), student_base_model: config.student.base_model, agent: { name, ref, hash } };
+  const source = {
+    run_id: runId,
+    teacher: teacherIdentity(config),
+    student_base_model: config.student.base_model,
+    agent: { name, ref, hash },
+  };
   return trajectoryDocument({ ...source, train }, trajectories);
 }
 

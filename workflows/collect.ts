@@ -2,6 +2,7 @@ import { continueAsNew } from '@temporalio/workflow';
 import type { BlobRef } from '../core/ids.ts';
 import { addMeters, type MeterTokens } from '../core/measures/meters.ts';
 import type { RunPlan } from '../core/run/pinned-run.ts';
+import { inSlotOrder } from '../core/run/slots.ts';
 import type { ModelRef, PinnedTask, TrialSummary } from '../core/run/trial.ts';
 import type { CollectedTrajectories, Trajectory } from '../core/run/warm-up.ts';
 import { runSlot } from './one-trial.ts';
@@ -34,7 +35,7 @@ export async function collect(input: CollectInput, carried?: Carried): Promise<C
   });
   if (!pool.complete) return continueAsNew<typeof collect>(input, { done: pool.done });
   await briefActivities().checkTrainingTasks({ run });
-  const played = pool.done.toSorted((a, b) => (a.slot < b.slot ? -1 : 1));
+  const played = inSlotOrder(pool.done);
   const meters = addMeters(...played.map((one) => one.meters));
   return briefActivities().keepTrajectories({ run, trajectories: played.map(({ trial }) => trial), meters });
 }

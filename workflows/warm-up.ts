@@ -40,10 +40,9 @@ async function gathered(run: Run): Promise<WarmupProgress> {
 /** The teacher plays the training tasks. What that may cost is known from its evaluation, where it was measured by this run. */
 async function collected(run: Run): Promise<BlobRef> {
   const { ref, trialPrefix, plan, train, runId } = run.pinned;
-  const { teacherModel, warmup } = plan;
+  const { teacher, warmup } = plan;
   const trials = train.length * warmup.rolloutsPerTask;
   await run.afford(evaluationUsd('teacher', trials, run.facts), 'the trajectories of the warm-up');
-  const teacher = { kind: 'base', model: teacherModel, version: teacherModel } as const;
   const { list, meters } = await run.child('warm-up', () =>
     startChild(collect, {
       workflowId: `${runId}.warmup`,
@@ -69,7 +68,7 @@ async function update(run: Run): Promise<void> {
       { run: ref, set: set.ref, places, update: number, training: run.training },
     ]);
     run.facts.training = { ...run.training, nextSeqId: trained.nextSeqId };
-    run.facts.warmup = { ...warmupOf(run), updates: number, lossNatsPerToken: trained.row.lossNatsPerToken };
+    run.facts.warmup = { ...warmupOf(run), updates: number, lossNatsPerToken: trained.row.loss_nats_per_token };
     await briefActivities().noteWarmup({ run: ref, row: trained.row });
     await run.book(trained.meters);
   });

@@ -84,3 +84,12 @@ test('plain progress stays silent while a person is waited for', () => {
   expect(told.lines(waiting, 0)).toHaveLength(2);
   expect(told.lines(waiting, 3_600_000)).toEqual([]);
 });
+
+test('a warm-up has its own bar, and is not announced where none is planned', () => {
+  const shown = (warmup: { updates: number; steps: number; lossNatsPerToken: number | null } | null) =>
+    liveLines(snapshot({ status: runStatus({ phase: 'baselines', warmup }) }), plain).join('\n');
+  expect(shown({ updates: 0, steps: 8, lossNatsPerToken: null })).toMatch(/phase +baselines {2}then warmup/);
+  expect(shown({ updates: 2, steps: 8, lossNatsPerToken: 0.1234 })).toMatch(/warm-up +█{6}░{18} 2\/8 updates · loss 0\.123 nats\/token/);
+  expect(shown(null)).toMatch(/phase +baselines {2}then steps/);
+  expect(shown(null)).not.toMatch(/warm/);
+});

@@ -54,12 +54,15 @@ export type WarmupRow = {
   /** From 1. */
   readonly update: number;
   readonly datums: number;
-  readonly lossTokens: number;
-  readonly contextTokens: number;
-  readonly learningRate: number;
+  readonly loss_tokens: number;
+  readonly context_tokens: number;
+  readonly learning_rate: number;
   /** Cross-entropy before the update, summed over loss tokens, in nats; null where the service does not say. */
-  readonly loss: number | null;
-  readonly lossNatsPerToken: number | null;
-  readonly gradNorm: number | null;
-  readonly wallMs: number;
+  readonly loss_nats: number | null;
+  readonly loss_nats_per_token: number | null;
+  readonly grad_norm: number | null;
+  readonly student_train_tokens: number;
+  /** 0 where training has no price. */
+  readonly usd: number;
+  readonly wall_ms: number;
 };
