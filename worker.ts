@@ -16,6 +16,8 @@ import { RunFolder } from './activities/run-folder.ts';
 import { RunRecords } from './activities/run-records.ts';
 import { createTeacherActivities } from './activities/teacher.ts';
 import { createTrainingActivities, type TrainingDeps } from './activities/training.ts';
+import { createWarmupActivities } from './activities/warm-up.ts';
+import { createWarmupTrainingActivities } from './activities/warm-up-training.ts';
 import { HOSTED_SERVING_ENDPOINT } from './core/promotion/handoff.ts';
 import { HarnessDocument } from './core/run/agents.ts';
 import { FileBlobStore } from './services/blobs/file-blob-store.ts';
@@ -72,6 +74,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
         activities: {
           ...createInputActivities({
             records,
+            blobs,
             projectRoot: PROJECT_ROOT,
             settings,
             folderOf,
@@ -79,6 +82,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
           }),
           ...createMetricsActivities({ records, blobs, folderOf }),
           ...createEvaluationActivities({ records, folderOf, countGate: (protocolHash, runId) => gates.note(protocolHash, runId) }),
+          ...createWarmupActivities({ records, blobs, folderOf, projectRoot: PROJECT_ROOT }),
           ...createMirrorActivities({ records, folderOf }),
           ...createPreflightActivities({ records, models }),
           ...createTeacherActivities({ records, blobs, models }),
@@ -120,7 +124,10 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
         taskQueue: settings.taskQueues.training,
         maxConcurrentActivityTaskExecutions: settings.workers.trainingSlots,
         shutdownGraceTime: '2s',
-        activities: createTrainingActivities({ records, blobs, models, ...(alterAdvantages ? { alterAdvantages } : {}) }),
+        activities: {
+          ...createTrainingActivities({ records, blobs, models, ...(alterAdvantages ? { alterAdvantages } : {}) }),
+          ...createWarmupTrainingActivities({ records, blobs, models }),
+        },
       }),
     );
 

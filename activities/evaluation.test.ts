@@ -52,6 +52,39 @@ describe('an evaluation', () => {
     expect(await written('runs/r/eval-student-after.json')).toEqual({ ...result, outcomes: trials });
   });
 
+  it.each([
+    ['teacher', 'baseline-teacher.json', 'teacher_baseline_from'],
+    ['student-before', 'baseline-student.json', 'student_baseline_from'],
+  ] as const)('that is a baseline (%s) leaves a report that another run can import', async (label, file, key) => {
+    const name = `stillroom/tiny-${label === 'teacher' ? 'teacher' : 'student'}`;
+    const trials = [trialOf('x', true), trialOf('x', false), brokenTrial('y', 'no sandbox')];
+    const run = await pinned('r', '[gate]\nk = 2\n');
+    await activities().closeEvaluation({ run, label, model: { kind: 'base', model: name, version: name }, trials, startedAtMs: 0 });
+    const from = await project.resolve({ config: `${CONFIG}[gate]\nk = 2\n[eval]\n${key} = "runs/r/${file}"\n` }, { runId: 'next' });
+    const report = from.importedBaselines[label === 'teacher' ? 'teacher' : 'student'];
+    expect(report).toEqual(await written(`runs/r/${file}`));
+    expect(report).toMatchObject({
+      provider_model: name,
+      task_ids: ['x', 'y'],
+      attempts: 2,
+      trials: 3,
+      executed_trials: 2,
+      solve_rate: 0.5,
+    });
+    expect(report).toMatchObject({ empty_span_trials: 3, infra_failed_trials: 1, per_task: [{ task_id: 'x', executed: 2, passed: 1 }] });
+  });
+
+  it('of a step in between leaves no baseline', async () => {
+    await activities().closeEvaluation({
+      run: await pinned('r'),
+      label: 'interim-0004',
+      model,
+      trials: [trialOf('a', true)],
+      startedAtMs: 0,
+    });
+    expect(await project.names('runs/r')).toEqual(['eval-interim-0004.json', 'run.json']);
+  });
+
   it('of which nothing was executed fails by name, for good, with the first reason', async () => {
     const trials = [brokenTrial('x', 'no sandbox'), brokenTrial('y', 'no grader')];
     const closing = activities().closeEvaluation({ run: await pinned('r'), label: 'teacher', model, trials, startedAtMs: 0 });
@@ -119,6 +152,19 @@ describe('the gate', () => {
     const verdict = await decide(await pinned('r', more), evaluated('student-after', LUCKY), all('student-before', 3));
     expect(verdict).toMatchObject({ accepted, reasons });
     expect(verdict.improvement?.interval.low).toBeLessThanOrEqual(0);
+  });
+
+  it('has no evidence against an import without counts by task, which a confidence refuses', async () => {
+    const before: EvalResult = { ...all('student-before', 1), source: 'imported', perTask: [] };
+    const plain = await decide(await pinned('r'), all('student-after', 3), before);
+    expect(plain).toMatchObject({ accepted: true, improvement: null, overThreshold: { n: 8 } });
+    const strict = await decide(await pinned('r2', '[gate]\nconfidence = 0.5\n'), all('student-after', 3), before);
+    expect(strict).toMatchObject({ accepted: false, reasons: ['insufficient_evidence'] });
+    const imported = await decide(await pinned('r3', '[gate]\nconfidence = 0.5\n'), all('student-after', 3), {
+      ...all('student-before', 1),
+      source: 'imported',
+    });
+    expect(imported).toMatchObject({ accepted: true, improvement: { n: 8 } });
   });
 
   it('takes the interval at the confidence that the config asks for', async () => {

@@ -1,4 +1,5 @@
 import { ApplicationFailure } from '@temporalio/common';
+import { baselineReport } from '../core/gate/baseline-report.ts';
 import { type Evidence, gateEvidence, signFlipEvidence } from '../core/gate/evidence.ts';
 import { decideGate } from '../core/gate/gate.ts';
 import type { BlobRef } from '../core/ids.ts';
@@ -30,11 +31,19 @@ export type EvaluationActivities = ReturnType<typeof createEvaluationActivities>
 /** Confidence of intervals that inform; only `gate.confidence` decides. */
 const INFORMATIVE_CONFIDENCE = 0.95;
 
+/** Evaluations that are baselines. */
+const BASELINES: Readonly<Partial<Record<EvalLabel, 'teacher' | 'student'>>> = { teacher: 'teacher', 'student-before': 'student' };
+
+const asJson = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`;
+
 export function createEvaluationActivities({ records, folderOf, countGate }: EvaluationDeps) {
   return {
-    /** Counts an evaluation's trials, overall and per task, and writes them to the run's folder. Fails when none was executed. */
+    /**
+     * Counts an evaluation's trials, overall and per task, and writes them to the run's folder; baselines also as the report that another
+     * run can import. Fails when none was executed.
+     */
     async closeEvaluation({ run, label, model, trials, startedAtMs }: EvaluationOrder): Promise<EvalResult> {
-      const { config, runDir } = await records.load(run);
+      const { config, runDir, holdout } = await records.load(run);
       const executed = trials.filter((trial) => trial.executed);
       const counted = { trials: trials.length, executedTrials: executed.length };
       try {
@@ -48,6 +57,7 @@ export function createEvaluationActivities({ records, folderOf, countGate }: Eva
       const meters = addMeters(...trials.map((trial) => trial.meters));
       const result: EvalResult = {
         label,
+        source: 'measured',
         model,
         trials: trials.length,
         executed: executed.length,
@@ -59,7 +69,13 @@ export function createEvaluationActivities({ records, folderOf, countGate }: Eva
         usd: spendOf(config.pricing, meters).usd,
         wallMs: Date.now() - startedAtMs,
       };
-      await folderOf(runDir).write(`eval-${label}.json`, `${JSON.stringify({ ...result, outcomes: trials }, null, 2)}\n`);
+      const folder = folderOf(runDir);
+      await folder.write(`eval-${label}.json`, asJson({ ...result, outcomes: trials }));
+      const which = BASELINES[label];
+      if (which) {
+        const measured = { which, evaluation: result, taskIds: holdout.map(({ id }) => id), attempts: config.gate.k, trials };
+        await folder.write(`baseline-${which}.json`, asJson(baselineReport(measured)));
+      }
       return result;
     },
 
@@ -96,7 +112,7 @@ export function createEvaluationActivities({ records, folderOf, countGate }: Eva
         protocolHash,
         earlierGates: await countGate(protocolHash, runId),
       };
-      await folderOf(runDir).write('gate.json', `${JSON.stringify(verdict, null, 2)}\n`);
+      await folderOf(runDir).write('gate.json', asJson(verdict));
       return verdict;
     },
   };

@@ -37,9 +37,17 @@ export async function readTaskIds(
 
 /** The text of a file below the project root. @throws InputProblem when it cannot be read there */
 export async function read(projectRoot: string, path: string, field: string): Promise<string> {
+  const text = await readIfThere(projectRoot, path, field);
+  if (text === null) throw new InputProblem(field, `there is no file ${path} below the project root`);
+  return text;
+}
+
+/** The same, null where there is no such file. */
+export async function readIfThere(projectRoot: string, path: string, field: string): Promise<string | null> {
   try {
     const whole = await reallyBelow(projectRoot, path, field);
-    const found = await stat(whole);
+    const found = await stat(whole).catch((error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? null : Promise.reject(error)));
+    if (found === null) return null;
     if (!found.isFile()) throw new InputProblem(field, `${path} is not a file`);
     if (found.size > MAX_BYTES)
       throw new InputProblem(field, `${path} has ${found.size} bytes, more than ${MAX_BYTES}: is it the right file?`);

@@ -63,13 +63,34 @@ describe('a run that can start', () => {
     expect(drawn.map(({ id }) => id).sort()).toEqual(['a', 'b']);
   });
 
+  it('has fixed training tasks for its interim evaluations, other ones than another run', async () => {
+    const ids = Array.from({ length: 8 }, (_, index) => `t${index}`);
+    for (const id of ids) await project.task(id);
+    const of = async (runId: string, tasks: number) => {
+      const config = `${CONFIG}[eval]\nevery = 2\ntasks = ${tasks}\nk = 5\n`;
+      const { ref, plan } = await project.resolve({ config, taskIds: ids }, { runId, executionId: `e-${runId}` });
+      expect(plan).toMatchObject({ interim: { every: 2, tasks, k: 5 }, deferBaselines: false, gateK: 3 });
+      const drawn = (await project.inputs().drawInterimTasks({ run: ref })).map(({ id }) => id);
+      expect((await project.inputs().drawInterimTasks({ run: ref })).map(({ id }) => id)).toEqual(drawn);
+      return drawn;
+    };
+    const drawn = await of('r1', 3);
+    expect(new Set(drawn).size).toBe(3);
+    expect(ids).toEqual(expect.arrayContaining(drawn));
+    expect(await of('r2', 3)).not.toEqual(drawn);
+    expect((await of('r3', 12)).toSorted()).toEqual(ids);
+  });
+
   it('refuses tasks that are no longer what it pinned, graders included', async () => {
-    const { ref: run } = await project.resolve();
+    const { ref: run, holdout } = await project.resolve();
     const activities = project.inputs(new RunRecords(project.blobs));
-    await activities.checkHoldout({ run });
+    await activities.checkTasks({ tasks: holdout });
     await project.file('tasks/x/tests/test.sh', 'echo 1 > "$LOGS_DIR/verifier/reward.txt"\n');
     const changed = { type: 'TaskChanged', nonRetryable: true };
-    expect(await failureOf(activities.checkHoldout({ run }))).toMatchObject({ ...changed, message: expect.stringMatching(/: x\./) });
+    expect(await failureOf(activities.checkTasks({ tasks: holdout }))).toMatchObject({
+      ...changed,
+      message: expect.stringMatching(/: x\./),
+    });
     expect(await activities.drawStepTasks({ run, step: 1 })).toHaveLength(2);
     await project.file('tasks/a/instruction.md', 'something else');
     expect(await failureOf(activities.drawStepTasks({ run, step: 1 }))).toMatchObject(changed);
@@ -137,7 +158,6 @@ describe('what a run cannot start from', () => {
     ['an unknown section', broken('[gates]\nk = 3\n'), /^config: config: gates is not a section/],
     ['openai_compat', { config: openaiCompat() }, /^config: config: teacher\.backend asks for something this version cannot do/],
     ['W&B', broken('[wandb]\nenabled = true\n'), /^config: config: wandb\.enabled asks for something this version cannot do/],
-    ['warm-up', broken('[warmup]\nsteps = 2\n'), /^config: config: warmup\.steps asks for something this version cannot do/],
     [
       'overlapping steps',
       { config: CONFIG.replace('steps = 3', 'steps = 3\noverlap_steps = 1') },

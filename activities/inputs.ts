@@ -8,11 +8,13 @@ import type { PinnedAgent, PinnedRun } from '../core/run/pinned-run.ts';
 import type { Estimate } from '../core/run/results.ts';
 import type { StartInput } from '../core/run/start-input.ts';
 import type { PinnedTask } from '../core/run/trial.ts';
-import { drawTasks } from '../core/training/task-sampler.ts';
+import { drawTasks, interimEvalTasks } from '../core/training/task-sampler.ts';
+import type { BlobStore } from '../services/blobs/blob-store.ts';
 import type { AppSettings } from '../services/settings/index.ts';
 import type { HarnessStore } from '../services/stores/harness-store.ts';
 import { StoreDamaged } from '../services/stores/version-index.ts';
 import { StoreError } from '../services/stores/version-refs.ts';
+import { importBaselines } from './baseline-import.ts';
 import { claimRun } from './claim-run.ts';
 import { sha256 } from './digest.ts';
 import { readConfig, readTaskIds } from './input-files.ts';
@@ -22,11 +24,13 @@ import { below, type RunFolder, reallyBelow } from './run-folder.ts';
 import { planOf, protocolOf, warningsFor } from './run-plan.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
 import { refuseOverlap, resolveTasks } from './splits.ts';
+import { loadTrajectories } from './warm-up-input.ts';
 
 export type ResolveOrder = { readonly runId: string; readonly executionId: string; readonly input: StartInput };
 
 export type InputDeps = {
   readonly records: RunRecords;
+  readonly blobs: BlobStore;
   readonly projectRoot: string;
   readonly settings: Pick<AppSettings, 'runRoot' | 'taskQueues'>;
   readonly folderOf: (runDir: string) => RunFolder;
@@ -40,7 +44,7 @@ const RUN_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 /** What a failure in history says at most; a config can be wrong in more ways than a person reads. */
 const MAX_MESSAGE_CHARS = 8_000;
 
-export function createInputActivities({ records, projectRoot, settings, folderOf, harnesses }: InputDeps) {
+export function createInputActivities({ records, blobs, projectRoot, settings, folderOf, harnesses }: InputDeps) {
   return {
     /**
      * Reads, checks and pins everything a run depends on; what it returns stays in history as the record.
@@ -50,10 +54,10 @@ export function createInputActivities({ records, projectRoot, settings, folderOf
       try {
         if (!RUN_ID.test(runId))
           throw new InputProblem('run id', `${JSON.stringify(runId)} must be letters, digits, dots, dashes and underscores, at most 100`);
-        const record = await resolve({ runId, executionId, input }, { projectRoot, settings, harnesses });
+        const record = await resolve({ runId, executionId, input }, { projectRoot, settings, harnesses, blobs });
         const home = folderOf(homeOf(runId, projectRoot, settings));
         await claimRun({ home, folder: folderOf(record.runDir) }, record);
-        const { config, jobTemplate, executionId: _, ...pinned } = record;
+        const { config, jobTemplate, warmupTrajectories, executionId: _, ...pinned } = record;
         return { ...pinned, ref: await records.pin(record) };
       } catch (error) {
         if (error instanceof InputProblem) throw ApplicationFailure.nonRetryable(shortened(error.message), 'BadRunInput');
@@ -82,16 +86,24 @@ export function createInputActivities({ records, projectRoot, settings, folderOf
       return drawn;
     },
 
-    /** Fails with `TaskChanged` when a held-out task or its grader is no longer what the run pinned. */
-    async checkHoldout({ run }: { run: BlobRef }): Promise<void> {
-      await refuseChanged(projectRoot, (await records.load(run)).holdout);
+    /** The training tasks of the run's interim evaluations: a seeded choice, the same for all of them. Never held-out ones. */
+    async drawInterimTasks({ run }: { run: BlobRef }): Promise<readonly PinnedTask[]> {
+      const { train, config, runId } = await records.load(run);
+      const byId = new Map(train.map((task) => [task.id, task]));
+      const ids = interimEvalTasks([...byId.keys()], config.eval.tasks, seedFromName(`${runId} interim`));
+      return ids.map((id) => byId.get(id) as PinnedTask);
+    },
+
+    /** Fails with `TaskChanged` when a task or its grader is no longer what the run pinned. */
+    async checkTasks({ tasks }: { tasks: readonly PinnedTask[] }): Promise<void> {
+      await refuseChanged(projectRoot, tasks);
     },
   };
 }
 
 async function resolve(
   { runId, executionId, input }: ResolveOrder,
-  { projectRoot, settings, harnesses }: Pick<InputDeps, 'projectRoot' | 'settings' | 'harnesses'>,
+  { projectRoot, settings, harnesses, blobs }: Pick<InputDeps, 'projectRoot' | 'settings' | 'harnesses' | 'blobs'>,
 ): Promise<RunRecord> {
   if (input.from !== undefined) throw new InputProblem('from', 'starting from another run is not built yet: leave it out');
   if (input.backend === 'e2b') throw new InputProblem('backend', 'e2b sandboxes are not built yet: use local');
@@ -102,6 +114,8 @@ async function resolve(
   const ids = { taskIds: taskIds.ids, holdoutTaskIds: holdoutTaskIds.ids };
   const { jobTemplate, templateText, train, holdout } = await resolveTasks(projectRoot, config.parsed, ids);
   refuseOverlap(train, holdout);
+  const warmup = await loadTrajectories(projectRoot, config.parsed, { train, holdout }, blobs);
+  const baselines = await importBaselines(projectRoot, config.parsed, holdoutTaskIds.ids);
   const pin = ({ id, path, digest }: (typeof train)[number]): PinnedTask => ({ id, path, digest });
   return {
     runId,
@@ -115,16 +129,20 @@ async function resolve(
     plan: planOf(config.parsed, settings.taskQueues),
     train: train.map(pin),
     holdout: holdout.map(pin),
+    importedBaselines: baselines.reports,
     protocolHash: protocolOf(config.parsed, agent, holdout),
-    warnings: warningsFor(config.parsed, jobTemplate),
+    warnings: [...warningsFor(config.parsed, jobTemplate), ...baselines.warnings],
     fileHashes: {
       config: sha256(config.text),
       taskIds: sha256(taskIds.text),
       holdoutTaskIds: sha256(holdoutTaskIds.text),
       jobTemplate: sha256(templateText),
+      ...baselines.fileHashes,
+      ...(warmup ? { warmupTrajectories: warmup.fileHash } : {}),
     },
     config: config.parsed,
     jobTemplate,
+    warmupTrajectories: warmup?.document ?? null,
   };
 }
 

@@ -7,7 +7,7 @@ import { sha256 } from './digest.ts';
 
 /** What the workflow itself needs of the config, compiled once. */
 export function planOf(config: RunConfig, { rollouts, training }: RunPlan['queues']): RunPlan {
-  const { train, rollout } = config;
+  const { train, rollout, warmup } = config;
   return {
     studentModel: config.student.base_model,
     teacherModel: config.teacher.model,
@@ -23,6 +23,9 @@ export function planOf(config: RunConfig, { rollouts, training }: RunPlan['queue
     rolloutMaxTurns: train.rollout_max_turns ?? rollout.max_turns,
     episodeTimeoutMs: rollout.episode_timeout_s * 1000,
     gateK: config.gate.k,
+    interim: { every: config.eval.every, tasks: config.eval.tasks, k: config.eval.k },
+    deferBaselines: config.eval.defer_baselines,
+    warmup: { steps: warmup.steps, rolloutsPerTask: warmup.rollouts_per_task, loaded: warmup.trajectories_from !== null },
     maxUsd: config.budget.max_usd,
     queues: { rollouts, training },
   };

@@ -1,6 +1,7 @@
 import type { RunConfig } from '../core/config/index.ts';
 import type { BlobRef } from '../core/ids.ts';
 import type { PinnedRun } from '../core/run/pinned-run.ts';
+import type { TrajectoryDocument } from '../core/run/trajectory-file.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import type { JobTemplate } from '../services/harbor/index.ts';
 
@@ -8,6 +9,8 @@ import type { JobTemplate } from '../services/harbor/index.ts';
 export type RunRecord = Omit<PinnedRun, 'ref'> & {
   readonly config: RunConfig;
   readonly jobTemplate: JobTemplate;
+  /** Of `warmup.trajectories_from`; null where the run samples its own or has no warm-up. */
+  readonly warmupTrajectories: TrajectoryDocument | null;
   /** Execution that pinned it; a second run of the same name is another execution. */
   readonly executionId: string;
 };

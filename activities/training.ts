@@ -36,7 +36,7 @@ export type TrainingDeps = {
 export type TrainingActivities = ReturnType<typeof createTrainingActivities>;
 
 /** Adam's fixed settings: those of the protocol's own defaults. */
-const ADAM = { beta1: 0.9, beta2: 0.95, eps: 1e-12, weightDecay: 0, gradClipNorm: 0 } as const;
+export const ADAM = { beta1: 0.9, beta2: 0.95, eps: 1e-12, weightDecay: 0, gradClipNorm: 0 } as const;
 
 export function createTrainingActivities({ records, blobs, models, alterAdvantages }: TrainingDeps) {
   const clientOf = ({ modelId, nextSeqId, sessionId }: TrainingRef): Promise<TrainingClient> =>
@@ -141,7 +141,7 @@ function asTrainingFailure(error: unknown): unknown {
 const MOST_MASKED = 0.01;
 
 /** Runs one or more training calls, with heartbeats. */
-async function onService<T>(work: () => Promise<T>): Promise<T> {
+export async function onService<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await whileBeating(work);
   } catch (error) {
@@ -158,7 +158,7 @@ function refuseMasked({ step, sampledTokens, maskedTokens }: BatchOrder): void {
 }
 
 /** Services name it differently; absent is unknown, not zero. */
-function gradNormIn(metrics: Readonly<Record<string, number>>): number | null {
+export function gradNormIn(metrics: Readonly<Record<string, number>>): number | null {
   const key = Object.keys(metrics).find((name) => /grad_norm/.test(name));
   return key === undefined ? null : (metrics[key] ?? null);
 }

@@ -1,5 +1,7 @@
 import { ActivityFailure, ApplicationFailure } from '@temporalio/workflow';
 import type { Outcome } from '../core/run/phase.ts';
+import { closeBaselines } from './baselines.ts';
+import { evaluateHoldout } from './evaluations.ts';
 import { briefActivities } from './proxies.ts';
 import type { Run } from './run.ts';
 import { evaluationOf } from './run-state.ts';
@@ -8,7 +10,10 @@ import { refreshSampler, saveState } from './training-loop.ts';
 /** From trained weights to a verdict, and to a promotion if the gate and a person agree. */
 export async function closeRun(run: Run): Promise<Outcome> {
   if (run.facts.weights === null) await run.phase('final', () => saveFinal(run));
-  await run.phase('evaluation', () => run.evaluate('student-after', run.sampler));
+  await run.phase('evaluation', async () => {
+    await evaluateHoldout(run, 'student-after', run.sampler);
+    await closeBaselines(run);
+  });
   const verdict = await run.phase('gate', () => decide(run));
   if (!verdict.accepted) return 'rejected';
   if (!run.pinned.promote) return 'accepted';

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
+import type { BlobRef } from '../core/ids.ts';
 import { metricsRowOf } from '../core/measures/testing/rows.ts';
 import { currentDetails } from './current-details.ts';
 import type { RunSpend } from './messages.ts';
@@ -46,4 +47,11 @@ test('the last five steps stand in columns; what was not measured is a dash', ()
     '       6    6/128          0.500        –',
     '     107  107/128          0.500    0.250',
   ]);
+});
+
+test('a warm-up says how far it is, while it is', () => {
+  const set = { ref: 'sha256:x' as BlobRef, datums: 4, updateUsd: 0, notice: '' };
+  const warmup = { set, updates: 3, lossNatsPerToken: 0.1, statePath: null };
+  expect(currentDetails({ ...newFacts(0), warmup, phase: 'warmup' }, null, SPEND)).toContain('Warm-up: 3 of ? updates');
+  expect(currentDetails({ ...newFacts(0), warmup, phase: 'steps' }, null, SPEND)).not.toContain('Warm-up');
 });

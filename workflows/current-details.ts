@@ -13,6 +13,9 @@ export function currentDetails(facts: RunFacts, wait: Wait | null, spend: RunSpe
   const uncounted = spend.blindTo.length > 0 ? `, without prices and so not counted: ${spend.blindTo.join(', ')}` : '';
   const parts = [
     `**${facts.outcome ?? facts.phase}** · step ${facts.step} of ${facts.pinned?.plan.steps ?? '?'}`,
+    ...(facts.phase === 'warmup' && facts.warmup
+      ? [`Warm-up: ${facts.warmup.updates} of ${facts.pinned?.plan.warmup.steps ?? '?'} updates`]
+      : []),
     ...(wait ? [`Waits for **${wait.id}**: ${wait.question}`, ...wait.answers.map(commandBlock)] : []),
     `Spent $${spend.usd.toFixed(4)} (${cap})${uncounted}`,
     ...(facts.rows.length > 0 ? [rowsBlock(facts.rows.slice(-ROWS_SHOWN))] : []),

@@ -6,16 +6,18 @@ import { openRun } from './opening.ts';
 import { briefActivities } from './proxies.ts';
 import { isCarry, Run, type RunCarry, RunStopped } from './run.ts';
 import { trainSteps } from './training-loop.ts';
+import { warmUp } from './warm-up.ts';
 
 /**
- * One distillation run, from its input to a verdict: resolve → estimate → confirm → preflight → baselines → steps → final weights →
- * evaluation → gate → approve → promote. `carried` is set when the run goes on in a new execution.
+ * One distillation run, from its input to a verdict: resolve → estimate → confirm → preflight → baselines → [warm-up] → steps → final
+ * weights → evaluation → gate → approve → promote. `carried` is set when the run goes on in a new execution.
  */
 export async function distill(input: unknown, carried?: RunCarry): Promise<RunResult> {
   if (carried !== undefined && !isCarry(carried)) throw ApplicationFailure.nonRetryable('a run takes one input', 'BadRunInput');
   const run = new Run(carried);
   try {
     const early = carried ? null : await openRun(run, input);
+    if (early === null) await warmUp(run);
     const guarded = early ?? (await run.phase('steps', () => trainSteps(run)));
     return await finish(run, guarded ?? (await closeRun(run)));
   } catch (error) {
@@ -27,7 +29,8 @@ export async function distill(input: unknown, carried?: RunCarry): Promise<RunRe
 
 /** Saves what was trained so far, then ends the run as stopped. */
 async function stopped(run: Run): Promise<RunResult> {
-  if (run.facts.training && run.facts.step > 0 && run.facts.weights === null) await saveFinal(run);
+  const trained = run.facts.step > 0 || (run.facts.warmup?.updates ?? 0) > 0;
+  if (run.facts.training && trained && run.facts.weights === null) await saveFinal(run);
   return finish(run, 'stopped');
 }
 

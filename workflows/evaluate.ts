@@ -1,7 +1,7 @@
 import { continueAsNew } from '@temporalio/workflow';
 import type { BlobRef } from '../core/ids.ts';
 import type { RunPlan } from '../core/run/pinned-run.ts';
-import type { EvalLabel, EvalResult } from '../core/run/results.ts';
+import type { EvalLabel, EvalResult, HoldoutLabel } from '../core/run/results.ts';
 import { inSlotOrder } from '../core/run/slots.ts';
 import type { ModelRef, PinnedTask } from '../core/run/trial.ts';
 import { runSlot } from './one-trial.ts';
@@ -21,10 +21,12 @@ export type EvaluateInput = {
 
 type Carried = { readonly done: readonly Slotted[]; readonly startedAtMs: number };
 
-/** Letters in trial ids, so that evaluations of one run never share an id. */
-const LETTER: Record<EvalLabel, string> = { teacher: 't', 'student-before': 'b', 'student-after': 'a' };
+/** Letters in trial ids, so that evaluations of one run never share an id; interim ones have the number of their step too. */
+const LETTER: Readonly<Record<HoldoutLabel, string>> = { teacher: 't', 'student-before': 'b', 'student-after': 'a' };
+const isHoldout = (label: EvalLabel): label is HoldoutLabel => Object.hasOwn(LETTER, label);
+const mark = (label: EvalLabel) => (isHoldout(label) ? LETTER[label] : label.replace('interim-', 'i'));
 
-/** Measures one model on the held-out tasks, `k` attempts each. Fails when trials ran and none could be counted. */
+/** Measures one model on some tasks, `k` attempts each. Fails when trials ran and none could be counted. */
 export async function evaluate(input: EvaluateInput, carried?: Carried): Promise<EvalResult> {
   const { run, plan, label, model } = input;
   const startedAtMs = carried?.startedAtMs ?? Date.now();
@@ -32,12 +34,12 @@ export async function evaluate(input: EvaluateInput, carried?: Carried): Promise
     input.tasks.flatMap((task, index) =>
       Array.from(
         { length: input.k },
-        (_, attempt) => [`${input.trialPrefix}-e${LETTER[label]}-${String(index).padStart(3, '0')}-${attempt}`, task] as const,
+        (_, attempt) => [`${input.trialPrefix}-e${mark(label)}-${String(index).padStart(3, '0')}-${attempt}`, task] as const,
       ),
     ),
   );
   // Before, so that nothing is paid for in vain, and after, so that what changed meanwhile is not counted.
-  if (!carried) await briefActivities().checkHoldout({ run });
+  if (!carried) await briefActivities().checkTasks({ tasks: input.tasks });
   const pool = new TrialPool<Slotted>(label, [...taskOf.keys()], carried?.done ?? []);
   await pool.fill(plan.trialConcurrency, async (slot) => {
     const task = taskOf.get(slot) as PinnedTask;
@@ -45,7 +47,7 @@ export async function evaluate(input: EvaluateInput, carried?: Carried): Promise
     return { slot, trial: await runSlot({ run, plan, slot, task, who, model, maxTurns: plan.maxTurns, summary: `${label} · ${task.id}` }) };
   });
   if (!pool.complete) return continueAsNew<typeof evaluate>(input, { done: pool.done, startedAtMs });
-  await briefActivities().checkHoldout({ run });
+  await briefActivities().checkTasks({ tasks: input.tasks });
   const trials = inSlotOrder(pool.done).map(({ trial }) => trial);
   return briefActivities().closeEvaluation({ run, label, model, trials, startedAtMs });
 }

@@ -62,7 +62,11 @@ export type RunStatus = {
   readonly child: { readonly workflowId: string; readonly label: string } | null;
   readonly checks: readonly Check[];
   readonly evaluations: readonly EvalResult[];
+  /** The newest interim evaluations, on training tasks; the run folder has all. */
+  readonly interim: readonly EvalResult[];
   readonly lastRow: MetricsRow | null;
+  /** Null where no warm-up is planned. */
+  readonly warmup: { readonly updates: number; readonly steps: number; readonly lossNatsPerToken: number | null } | null;
   readonly verdict: GateVerdict | null;
   readonly adapter: AdapterRecord | null;
   readonly handoff: Handoff | null;

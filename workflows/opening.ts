@@ -3,11 +3,11 @@ import { z } from 'zod';
 import { needsConfirmation } from '../core/run/cost-confirmation.ts';
 import type { Outcome } from '../core/run/phase.ts';
 import { StartInput } from '../core/run/start-input.ts';
+import { openBaselines } from './baselines.ts';
 import { briefActivities, modelChecks, sandboxChecks } from './proxies.ts';
 import type { Run } from './run.ts';
-import { evaluationOf } from './run-state.ts';
 
-/** From the input to measured baselines: everything before the first cent is spent on training. Returns an outcome if the run ends here. */
+/** From the input to baselines: everything before the first cent is spent on training. Returns an outcome if the run ends here. */
 export async function openRun(run: Run, input: unknown): Promise<Outcome | null> {
   await run.phase('resolve', () => resolve(run, input));
   await run.phase('estimate', async () => {
@@ -15,7 +15,7 @@ export async function openRun(run: Run, input: unknown): Promise<Outcome | null>
   });
   if (!(await run.phase('confirm', () => confirmed(run)))) return 'declined';
   await run.phase('preflight', () => preflight(run));
-  await run.phase('baselines', () => baselines(run));
+  await run.phase('baselines', () => openBaselines(run));
   return null;
 }
 
@@ -55,21 +55,4 @@ function failOn(run: Run): void {
   run.board.refresh();
   if (failed.length > 0)
     throw ApplicationFailure.nonRetryable(failed.map((check) => `${check.name}: ${check.detail}`).join('\n'), 'PreflightFailed', failed);
-}
-
-async function baselines(run: Run): Promise<void> {
-  const { teacher: teacherRef, studentModel } = run.pinned.plan;
-  await run.evaluate('teacher', teacherRef);
-  await run.evaluate('student-before', { kind: 'base', model: studentModel, version: studentModel });
-  const [teacher, before] = [evaluationOf(run.facts, 'teacher'), evaluationOf(run.facts, 'student-before')];
-  const lead = await briefActivities().compareTeacher({ run: run.pinned.ref, teacher, before });
-  if (lead !== null && lead.interval.low > 0) return;
-  const found =
-    lead === null
-      ? 'no task was measured on both sides'
-      : `${lead.mean.toFixed(3)} (${lead.interval.low.toFixed(3)} to ${lead.interval.high.toFixed(3)}) over ${lead.n} tasks`;
-  const question = `The teacher is not better than the student beyond noise: ${found}. Train anyway?`;
-  run.note(question);
-  await run.desk.ask('teacher', question, [...run.commands('continueAnyway'), ...run.commands('stop')]);
-  await run.breathe();
 }

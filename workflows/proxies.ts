@@ -8,6 +8,8 @@ import type { PromotionActivities } from '../activities/promotion.ts';
 import type { RolloutActivities } from '../activities/rollouts.ts';
 import type { TeacherActivities } from '../activities/teacher.ts';
 import type { TrainingActivities } from '../activities/training.ts';
+import type { WarmupActivities } from '../activities/warm-up.ts';
+import type { WarmupTrainingActivities } from '../activities/warm-up-training.ts';
 import type { RunPlan } from '../core/run/pinned-run.ts';
 
 /** Short work on files and numbers: tried a few times, then the run fails with the last reason. */
@@ -23,7 +25,9 @@ const FINAL = ['BadRequest', 'TokenError', 'TrialRefused', 'BadHarborInput'];
 const PATIENT = { initialInterval: '200ms', maximumInterval: '30s', nonRetryableErrorTypes: FINAL };
 
 export const briefActivities = () =>
-  proxyActivities<InputActivities & MetricsActivities & EvaluationActivities & PromotionActivities & MirrorActivities>(BRIEF);
+  proxyActivities<InputActivities & MetricsActivities & EvaluationActivities & PromotionActivities & MirrorActivities & WarmupActivities>(
+    BRIEF,
+  );
 
 export const modelChecks = () =>
   proxyActivities<PreflightActivities>({
@@ -55,7 +59,7 @@ const TRIAL_OVERHEAD_MS = 30 * 60_000;
 export const teacher = () => proxyActivities<TeacherActivities>({ startToCloseTimeout: '1 hour', heartbeatTimeout: '30s', retry: PATIENT });
 
 export const training = ({ queues }: RunPlan) =>
-  proxyActivities<TrainingActivities>({
+  proxyActivities<TrainingActivities & WarmupTrainingActivities>({
     taskQueue: queues.training,
     startToCloseTimeout: '24 hours',
     heartbeatTimeout: '30s',

@@ -27,12 +27,13 @@ export class RunBoard {
   }
 
   spend(): RunSpend {
-    const steps = this.facts.pinned?.plan.steps ?? 0;
-    return { ...this.facts.spend, maxUsd: this.desk().maxUsd, forecastUsd: forecastOf(this.facts, steps) };
+    return { ...this.facts.spend, maxUsd: this.desk().maxUsd, forecastUsd: forecastOf(this.facts) };
   }
 
   status(): RunStatus {
     const { pinned, rows, ...facts } = this.facts;
+    const { updates = 0, lossNatsPerToken = null } = facts.warmup ?? {};
+    const warmupSteps = pinned?.plan.warmup.steps ?? 0;
     return {
       runId: workflowInfo().workflowId,
       phase: facts.phase,
@@ -47,7 +48,9 @@ export class RunBoard {
       child: this.child,
       checks: facts.checks,
       evaluations: facts.evaluations,
+      interim: facts.interim,
       lastRow: rows.at(-1) ?? null,
+      warmup: warmupSteps > 0 ? { updates, steps: warmupSteps, lossNatsPerToken } : null,
       verdict: facts.verdict,
       adapter: facts.adapter,
       handoff: facts.handoff,

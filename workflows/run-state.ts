@@ -1,3 +1,4 @@
+import { evaluationsAheadUsd } from '../core/estimate/evaluations-ahead.ts';
 import { forecastUsd } from '../core/estimate/forecast.ts';
 import type { StatePath } from '../core/ids.ts';
 import type { MeterTokens } from '../core/measures/meters.ts';
@@ -19,10 +20,14 @@ import {
   type Spend,
   type TrainingRef,
 } from '../core/run/results.ts';
-import type { ModelRef } from '../core/run/trial.ts';
+import type { ModelRef, PinnedTask } from '../core/run/trial.ts';
+import type { WarmupProgress } from '../core/run/warm-up.ts';
 
 /** Rows kept in the workflow; all of them are in `metrics.jsonl`. */
 const ROWS_KEPT = 50;
+
+/** Weights of the student that can be sampled. */
+export type PublishedSampler = Extract<ModelRef, { readonly kind: 'sampler' }>;
 
 /** All that a run knows of itself: plain data, so that it can be carried into a new execution. */
 export type RunFacts = {
@@ -33,10 +38,19 @@ export type RunFacts = {
   estimate: Estimate | null;
   checks: readonly Check[];
   evaluations: readonly EvalResult[];
+  /** The newest interim evaluations, the last one last. */
+  interim: readonly EvalResult[];
+  /** The training tasks that interim evaluations use; null before the first. */
+  interimTasks: readonly PinnedTask[] | null;
   training: TrainingRef | null;
+  /** What steps sample from. */
   sampler: ModelRef | null;
+  /** The weights that were published last; interim evaluations publish between refreshes of the sampler. */
+  published: PublishedSampler | null;
   /** The newest saved training state, by the name of its step. */
   savedState: { readonly name: string; readonly path: StatePath } | null;
+  /** Null where none is planned, or before its trajectories are there. */
+  warmup: WarmupProgress | null;
   /** Steps that are finished. */
   step: number;
   rows: readonly MetricsRow[];
@@ -61,9 +75,13 @@ export function newFacts(nowMs: number): RunFacts {
     estimate: null,
     checks: [],
     evaluations: [],
+    interim: [],
+    interimTasks: null,
     training: null,
     sampler: null,
+    published: null,
     savedState: null,
+    warmup: null,
     step: 0,
     rows: [],
     rowsInAll: 0,
@@ -96,28 +114,29 @@ export function meanStepUsd({ rows }: RunFacts): number {
 }
 
 /** The run's money as a step that is about to start sees it. */
-export function moneyOf(facts: RunFacts, { steps, maxUsd }: { readonly steps: number; readonly maxUsd: number | null }): MoneySoFar {
+export function moneyOf(facts: RunFacts, maxUsd: number | null): MoneySoFar {
   return {
     spentUsd: facts.spend.usd,
     stepUsd: facts.rows.map((row) => row.usd),
-    stepsAhead: steps - facts.step - 1,
-    evaluationsAheadUsd: evaluationsAheadUsd(facts),
+    stepsAhead: (facts.pinned?.plan.steps ?? 0) - facts.step - 1,
+    evaluationsAheadUsd: aheadUsd(facts),
     maxUsd,
   };
 }
 
 /** USD at the end of the run if what is left costs what the like of it did; null before the first step. */
-export function forecastOf(facts: RunFacts, steps: number): number | null {
+export function forecastOf(facts: RunFacts): number | null {
   if (facts.rows.length === 0) return null;
   return forecastUsd({
     spentUsd: facts.spend.usd,
     stepUsd: facts.rows.map((row) => row.usd),
-    remainingSteps: steps - facts.step,
-    remainingEvalUsd: evaluationsAheadUsd(facts),
+    remainingSteps: (facts.pinned?.plan.steps ?? 0) - facts.step,
+    remainingEvalUsd: aheadUsd(facts),
   });
 }
 
-function evaluationsAheadUsd({ evaluations }: RunFacts): number {
-  const before = evaluations.find(({ label }) => label === 'student-before');
-  return before && !evaluations.some(({ label }) => label === 'student-after') ? before.usd : 0;
+function aheadUsd(facts: RunFacts): number {
+  if (!facts.pinned) return 0;
+  const { plan, train, holdout } = facts.pinned;
+  return evaluationsAheadUsd({ ...plan, nTrain: train.length, nHoldout: holdout.length }, facts);
 }

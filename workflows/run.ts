@@ -9,10 +9,9 @@ import {
 import { addMeters, type MeterTokens } from '../core/measures/meters.ts';
 import type { Outcome, Phase } from '../core/run/phase.ts';
 import type { PinnedRun } from '../core/run/pinned-run.ts';
-import type { EvalLabel, TrainingRef } from '../core/run/results.ts';
+import type { TrainingRef } from '../core/run/results.ts';
 import { stepName } from '../core/run/step-name.ts';
-import type { ModelRef, PinnedTask } from '../core/run/trial.ts';
-import { evaluate } from './evaluate.ts';
+import type { ModelRef } from '../core/run/trial.ts';
 import type { RunResult } from './messages.ts';
 import { briefActivities } from './proxies.ts';
 import { RunBoard } from './run-board.ts';
@@ -112,29 +111,10 @@ export class Run {
     this.board.refresh();
   }
 
-  async evaluate(label: EvalLabel, model: ModelRef): Promise<void> {
-    const { pinned } = this;
-    await this.breathe();
-    const before = this.facts.evaluations.find((evaluation) => evaluation.label === 'student-before');
-    await this.afford(label === 'student-after' ? (before?.usd ?? 0) : 0, `the ${label} evaluation`);
-    const tasks: readonly PinnedTask[] = pinned.holdout;
-    const { ref: run, trialPrefix, plan } = pinned;
-    const result = await this.child(label, () =>
-      startChild(evaluate, {
-        workflowId: `${pinned.runId}.eval-${label}`,
-        args: [{ run, trialPrefix, plan, label, model, tasks, k: plan.gateK }],
-        staticSummary: `${label} on ${tasks.length} held-out tasks × ${plan.gateK}`,
-        ...CHILD,
-      }),
-    );
-    this.facts.evaluations = [...this.facts.evaluations, result];
-    await this.book(result.meters);
-  }
-
   async step(number: number) {
     const { ref: run, trialPrefix, plan, runId } = this.pinned;
     const { guard } = this.facts;
-    const money = moneyOf(this.facts, { steps: plan.steps, maxUsd: this.desk.maxUsd });
+    const money = moneyOf(this.facts, this.desk.maxUsd);
     return this.child(`step ${number}`, () =>
       startChild(step, {
         workflowId: `${runId}.${stepName(number)}`,
@@ -146,7 +126,7 @@ export class Run {
   }
 
   /** Runs a child, shows it on the board, and cancels it when a person stops the run. */
-  private async child<R>(label: string, start: () => Promise<{ workflowId: string; result(): Promise<R> }>): Promise<R> {
+  async child<R>(label: string, start: () => Promise<{ workflowId: string; result(): Promise<R> }>): Promise<R> {
     const scope = new CancellationScope({ cancellable: true });
     let settled = false;
     // Not cancellable: when the run is cancelled its scopes cancel the child, and nobody would be there to hear this wait fail.
@@ -184,7 +164,8 @@ export class Run {
   }
 }
 
-const CHILD = {
+/** How every child ends with its run. */
+export const CHILD = {
   parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
   cancellationType: ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
 };

@@ -4,14 +4,16 @@ import type { Outcome } from '../core/run/phase.ts';
 import type { StepResult } from '../core/run/results.ts';
 import { stepName } from '../core/run/step-name.ts';
 import type { distill } from './distill.ts';
+import { evaluateInterim, isInterimDue } from './evaluations.ts';
 import { training } from './proxies.ts';
 import type { Run } from './run.ts';
-import { addRow, meanStepUsd } from './run-state.ts';
+import { addRow, meanStepUsd, type PublishedSampler } from './run-state.ts';
 
 /** Runs the steps that are left. Returns an outcome when the guards end the run, null when all steps are done. */
 export async function trainSteps(run: Run): Promise<Outcome | null> {
   const { plan } = run.pinned;
-  if (!run.facts.training) await openTraining(run);
+  await openTraining(run);
+  if (run.facts.sampler === null) await refreshSampler(run);
   while (run.facts.step < plan.steps) {
     if (workflowInfo().continueAsNewSuggested) await startAnew(run);
     await run.breathe();
@@ -23,16 +25,18 @@ export async function trainSteps(run: Run): Promise<Outcome | null> {
       return 'stopped by tripwire';
     }
     if (result.starved) return 'stopped: nothing to train on';
-    if (run.facts.step === plan.steps) break;
-    if (run.facts.step % plan.samplerRefreshEvery === 0) await refreshSampler(run);
-    if (run.facts.step % plan.saveStateEvery === 0) await saveState(run);
+    const isLast = run.facts.step === plan.steps;
+    if (!isLast && run.facts.step % plan.samplerRefreshEvery === 0) await refreshSampler(run);
+    // The end of a run saves what the last step left; an evaluation that comes before must not put it at risk.
+    if (isLast ? isInterimDue(run) : run.facts.step % plan.saveStateEvery === 0) await saveState(run);
+    if (isInterimDue(run)) await evaluateInterim(run, await publish(run));
   }
   return null;
 }
 
-async function openTraining(run: Run): Promise<void> {
-  run.facts.training = await training(run.pinned.plan).openTraining({ run: run.pinned.ref });
-  await refreshSampler(run);
+/** Makes the student, once. */
+export async function openTraining(run: Run): Promise<void> {
+  run.facts.training ??= await training(run.pinned.plan).openTraining({ run: run.pinned.ref });
 }
 
 async function bookStep(run: Run, result: StepResult): Promise<void> {
@@ -45,22 +49,27 @@ async function bookStep(run: Run, result: StepResult): Promise<void> {
   await run.book(result.meters);
 }
 
-/** Publishes the current weights for sampling as `step-NNNN`, once; the trials of the next step use them. */
+/** Publishes the current weights, and samples the next steps from them. */
 export async function refreshSampler(run: Run): Promise<SamplerPath> {
+  const published = await publish(run);
+  run.facts.sampler = published;
+  return published.path;
+}
+
+/** Publishes the current weights for sampling as `step-NNNN`, once. What the steps sample from stays as it is. */
+async function publish(run: Run): Promise<PublishedSampler> {
   const name = stepName(run.facts.step);
-  const { sampler } = run.facts;
-  if (sampler?.kind === 'sampler' && sampler.version === name) return sampler.path;
+  if (run.facts.published?.version === name) return run.facts.published;
   const saved = await training(run.pinned.plan).saveSampler.executeWithOptions({ summary: `${name} · sampler` }, [
     { run: run.pinned.ref, training: run.training, name },
   ]);
   run.facts.training = { ...run.training, nextSeqId: saved.nextSeqId };
-  run.facts.sampler = { kind: 'sampler', model: run.pinned.plan.studentModel, path: saved.path, version: name };
-  return saved.path;
+  run.facts.published = { kind: 'sampler', model: run.pinned.plan.studentModel, path: saved.path, version: name };
+  return run.facts.published;
 }
 
-/** Saves the current training state as `step-NNNN`, once: a service refuses a name that is taken. */
-export async function saveState(run: Run): Promise<StatePath> {
-  const name = stepName(run.facts.step);
+/** Saves the current training state as `step-NNNN` or under another name, once: a service refuses a name that is taken. */
+export async function saveState(run: Run, name = stepName(run.facts.step)): Promise<StatePath> {
   const { savedState } = run.facts;
   if (savedState?.name === name) return savedState.path;
   const saved = await training(run.pinned.plan).saveState.executeWithOptions({ summary: `${name} · state` }, [
@@ -72,7 +81,7 @@ export async function saveState(run: Run): Promise<StatePath> {
 }
 
 /** Goes on in a new execution with a short history; no child is open here. */
-async function startAnew(run: Run): Promise<never> {
+export async function startAnew(run: Run): Promise<never> {
   await condition(allHandlersFinished);
   run.bookWallTime();
   return continueAsNew<typeof distill>(null, { facts: run.facts, desk: run.desk.carry() });

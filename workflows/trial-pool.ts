@@ -5,6 +5,9 @@ import { progressQuery, type TrialProgress } from './messages.ts';
 /** A place in a batch (task × attempt) and what came of it; a trial that was tried again keeps its slot. */
 export type Slotted = { readonly slot: string; readonly trial: TrialSummary };
 
+/** All that a pool needs to know of a slot that is filled. */
+type Pooled = { readonly slot: string; readonly trial: Pick<TrialSummary, 'executed' | 'passed'> };
+
 /** A workflow may have 2,000 activities open; many fewer keep it quick, and a trial has one at a time. */
 const MOST_RUNNING = 500;
 
@@ -12,7 +15,7 @@ const MOST_RUNNING = 500;
  * Fills the slots of a batch, at most `concurrency` at once, and answers the `progress` query.
  * Stops starting new ones when the history grows long: what is left then goes to the next execution.
  */
-export class TrialPool<Result extends Slotted> {
+export class TrialPool<Result extends Pooled> {
   readonly done: Result[];
   private running = 0;
   private readonly label: string;
@@ -53,7 +56,7 @@ export class TrialPool<Result extends Slotted> {
 
   private progress(): TrialProgress {
     const trials = this.done.map((result) => result.trial);
-    const count = (test: (trial: TrialSummary) => boolean) => trials.filter(test).length;
+    const count = (test: (trial: Pooled['trial']) => boolean) => trials.filter(test).length;
     return {
       label: this.label,
       trials: this.slots.length,

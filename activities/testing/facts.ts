@@ -42,6 +42,7 @@ export function evaluated(label: EvalLabel, tasks: Readonly<Record<string, reado
   const passed = perTask.reduce((sum, task) => sum + task.passed, 0);
   return {
     label,
+    source: 'measured',
     model: { kind: 'base', model: 'm', version: 'm' },
     trials: executed,
     executed,

@@ -90,7 +90,14 @@ export class Project implements AsyncDisposable {
 
   inputs(records = this.records) {
     const settings = { runRoot: 'runs', taskQueues: { control: 'c', rollouts: 'r', training: 't' } };
-    return createInputActivities({ records, projectRoot: this.root, settings, folderOf: this.folderOf, harnesses: this.harnesses });
+    return createInputActivities({
+      records,
+      blobs: this.blobs,
+      projectRoot: this.root,
+      settings,
+      folderOf: this.folderOf,
+      harnesses: this.harnesses,
+    });
   }
 
   resolve(input: Partial<StartInput> = {}, { runId = 'first', executionId = 'e1' } = {}) {

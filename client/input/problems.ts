@@ -11,6 +11,7 @@ export type Problem = {
     | 'overlap'
     | 'template'
     | 'tasks'
+    | 'baseline'
     | 'agent'
     | 'agent_name'
     | 'agent_unknown'

@@ -15,6 +15,16 @@ model = "t"
 job_template = "job.json"
 `;
 const TEMPLATE = JSON.stringify({ environment: { type: 'docker' }, datasets: [{ path: 'tasks' }] });
+const BASELINE = {
+  name: 'baseline-teacher',
+  provider_model: 't',
+  task_ids: ['twin'],
+  attempts: 3,
+  trials: 3,
+  solve_rate: 1,
+  empty_span_trials: 0,
+  executed_trials: 3,
+};
 
 let root: string;
 beforeAll(() => {
@@ -23,6 +33,7 @@ beforeAll(() => {
   writeTask('untested', 'do it');
   rmSync(join(root, 'tasks/untested/tests'), { recursive: true });
   write('job.json', TEMPLATE);
+  write('baseline.json', JSON.stringify(BASELINE));
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
@@ -87,10 +98,34 @@ test.each<[name: string, files: Files, extra: Extra, message: RegExp]>([
   ['a task that is nowhere', { tasks: '["a", "gone"]' }, {}, /task "gone" is not in the job template's tasks or datasets/],
   ['a task folder without tests', { tasks: '["untested"]' }, {}, /untested has no tests\/test\.sh/],
   ['a missing job template', { config: CONFIG.replace('job.json', 'none.json') }, {}, /none\.json: cannot be read/],
+  [
+    'a baseline that is not there',
+    { config: `${CONFIG}\n[eval]\nteacher_baseline_from = "gone.json"` },
+    {},
+    /^eval\.teacher_baseline_from gone\.json: .*not there$/,
+  ],
+  [
+    'a baseline outside of the project',
+    { config: `${CONFIG}\n[eval]\nstudent_baseline_from = "../s.json"` },
+    {},
+    /^eval\.student_baseline_from \.\.\/s\.json: must be below the project root/,
+  ],
+  [
+    'baselines that do not fit, both at once',
+    { config: `${CONFIG}\n[eval]\nteacher_baseline_from = "baseline.json"\nstudent_baseline_from = "tasks"` },
+    {},
+    /^2 things are wrong:\n +eval\.teacher_baseline_from baseline\.json: .*other tasks.*\n +eval\.student_baseline_from tasks: cannot be read/,
+  ],
   ['a run folder outside of the project', {}, { runDir: '../elsewhere' }, /^--run-dir \.\.\/elsewhere: must be below the project root/],
   ['an agent that does not exist', {}, { agent: 'nobody' }, /^--agent: there is no agent nobody$/],
 ])('refuses %s', async (_, files, extra, message) => {
   expect(await problemsOf(files, extra)).toMatch(message);
+});
+
+test('a baseline that fits, and files that only the workers have, are no problem', async () => {
+  const config = `${CONFIG}\n[eval]\nteacher_baseline_from = "baseline.json"`;
+  expect((await build({ config, holdout: '["twin"]', tasks: '["b"]' })).input.config).toBe(config);
+  expect((await build({ config }, { tasksElsewhere: true })).input.config).toBe(config);
 });
 
 test('unbounded spend needs a person at the terminal', async () => {

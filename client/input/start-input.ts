@@ -1,8 +1,9 @@
-import { isAbsolute, relative, resolve } from 'node:path';
 import { type RunConfig, refuseUnbuilt } from '../../core/config/index.ts';
 import type { SplitSizes } from '../../core/estimate/index.ts';
 import type { StartInput } from '../../core/run/start-input.ts';
 import { agentProblem } from './agent.ts';
+import { isBelow } from './below.ts';
+import { checkLocalBaselines } from './local-baselines.ts';
 import { checkLocalTasks } from './local-tasks.ts';
 import { Problems } from './problems.ts';
 import { type RunFiles, readConfigFile, readSplits } from './run-files.ts';
@@ -14,7 +15,7 @@ export type StartRequest = RunFiles & {
   readonly promote?: boolean;
   readonly yes?: boolean;
   readonly runDir?: string;
-  /** The job template and the tasks are only on the workers' machines: they are checked there, when the run resolves. */
+  /** The job template, the tasks and imported baselines are only on the workers' machines: they are checked there, when the run resolves. */
   readonly tasksElsewhere?: boolean;
 };
 
@@ -34,6 +35,7 @@ export async function buildStartInput(request: StartRequest, projectRoot: string
     const found = await agentProblem(projectRoot, agent);
     if (found) problems.add(found.kind, found.message);
     if (config && train && holdout) await checkLocalTasks(projectRoot, config, { train, holdout }, problems);
+    if (config && holdout) await checkLocalBaselines(projectRoot, config, holdout, problems);
   }
   if (runDir !== undefined && !isBelow(projectRoot, runDir))
     problems.add('run_dir', `--run-dir ${runDir}: must be below the project root, where workers may write`);
@@ -55,9 +57,4 @@ export async function prepareStart(request: StartRequest, projectRoot: string, a
   if (problem !== null) problems.add('unbounded_spend', `${problem}; or start it at a terminal, where a person confirms the cost`);
   problems.throwIfAny();
   return built;
-}
-
-function isBelow(root: string, path: string): boolean {
-  const inside = relative(root, resolve(root, path));
-  return inside !== '' && !inside.startsWith('..') && !isAbsolute(inside);
 }

@@ -20,7 +20,9 @@ export function runStatus(known: Partial<RunStatus>): RunStatus {
     child: null,
     checks: [],
     evaluations: [],
+    interim: [],
     lastRow: null,
+    warmup: null,
     verdict: null,
     adapter: null,
     handoff: null,
@@ -55,6 +57,7 @@ export function runSpend(
 export function evaluation(label: EvalLabel, passed: number, executed: number, tasks = 48): EvalResult {
   return {
     label,
+    source: 'measured',
     model: { kind: 'base', model: label, version: label },
     trials: tasks * 3,
     executed,

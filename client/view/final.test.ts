@@ -97,6 +97,12 @@ test('an imported report that holds 0 over nothing is a dash', () => {
   expect(shown).toMatch(/^teacher +– +0\/0 /m);
 });
 
+test('an imported baseline is shown as one, without a time, and without tasks where its report has none', () => {
+  const imported = { ...evaluation('teacher', 134, 144), source: 'imported', perTask: [] } as const;
+  const shown = text({ end: { kind: 'completed', result: runResult({ evaluations: [imported] }) }, status: null, wallMs: 1_000 });
+  expect(shown).toMatch(/^teacher \(imported\) +93\.1 % +134\/144 +– +0 +–/m);
+});
+
 test('a failed run shows its named failure with every line, and what was known', () => {
   const failure = { type: 'PreflightFailed', message: 'end tokens: differ\ntoken proof: 0.4 nat' };
   const status = runStatus({ notices: ['no price for teacher_sample'] });

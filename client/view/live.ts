@@ -2,8 +2,10 @@ import { PHASES } from '../../core/run/phase.ts';
 import type { RunStatus, TrialProgress } from '../../workflows/messages.ts';
 import type { Colors } from '../console.ts';
 import type { Snapshot } from '../follow.ts';
-import { EVALUATION_NAMES, solvedIn } from './evaluations-table.ts';
-import { bar, percent } from './format.ts';
+
+import { evaluationText } from './evaluations-table.ts';
+import { bar, number } from './format.ts';
+
 import { learned } from './row-text.ts';
 import { spendText } from './spend-text.ts';
 import { waitText } from './wait-text.ts';
@@ -16,11 +18,13 @@ export function liveLines({ status, progress, trouble }: Snapshot, colors: Color
   if (!status) return [line('run', trouble ?? 'starting')];
   return [
     line('phase', phases(status, colors)),
+    ...(status.warmup ? [line('warm-up', warmup(status.warmup))] : []),
     line('steps', `${bar(status.step, status.steps, BAR_WIDTH)} ${status.step}/${status.steps}`),
     line('trials', progress ? trials(progress) : '–'),
     line('learning', learning(status)),
     line('spend', spendText(status.spend)),
-    ...(status.evaluations.length > 0 ? [line('held out', heldOut(status))] : []),
+    ...(status.evaluations.length > 0 ? [line('held out', status.evaluations.map(evaluationText).join(' · '))] : []),
+    ...status.interim.slice(-1).map((newest) => line('interim', `${evaluationText(newest)} on training tasks`)),
     ...status.notices.slice(-2).map((notice) => line('note', colors.yellow(notice))),
     ...(status.waitingFor
       ? waitText(status.waitingFor, status.runId)
@@ -33,8 +37,12 @@ export function liveLines({ status, progress, trouble }: Snapshot, colors: Color
 
 function phases(status: RunStatus, colors: Colors): string {
   const now = PHASES.indexOf(status.phase);
-  const next = PHASES[now + 1];
+  const next = PHASES.slice(now + 1).find((phase) => phase !== 'warmup' || status.warmup !== null);
   return `${colors.bold(status.outcome ?? status.phase)}${next && next !== 'ended' ? colors.dim(`  then ${next}`) : ''}`;
+}
+
+function warmup({ updates, steps, lossNatsPerToken }: NonNullable<RunStatus['warmup']>): string {
+  return `${bar(updates, steps, BAR_WIDTH)} ${updates}/${steps} updates · loss ${number(lossNatsPerToken)} nats/token`;
 }
 
 export function trials({ label, trials, done, running, executed, passed, infraFailed }: TrialProgress): string {
@@ -45,10 +53,4 @@ export function trials({ label, trials, done, running, executed, passed, infraFa
 function learning({ lastRow }: RunStatus): string {
   if (!lastRow) return 'no step is done yet';
   return `step ${lastRow.step}: ${learned(lastRow)}`;
-}
-
-function heldOut({ evaluations }: RunStatus): string {
-  return evaluations
-    .map((found) => `${EVALUATION_NAMES[found.label]} ${percent(solvedIn(found))} (${found.passed}/${found.executed})`)
-    .join(' · ');
 }

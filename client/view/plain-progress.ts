@@ -1,6 +1,9 @@
 import type { EvalResult } from '../../core/run/results.ts';
+
+import { stepOfInterim } from '../../core/run/step-name.ts';
 import type { Snapshot } from '../follow.ts';
-import { EVALUATION_NAMES, solvedIn } from './evaluations-table.ts';
+import { evaluationName, solvedIn, tasksText } from './evaluations-table.ts';
+
 import { percent } from './format.ts';
 import { learned } from './row-text.ts';
 import { spendText } from './spend-text.ts';
@@ -14,6 +17,7 @@ export class PlainProgress {
   private phase = '';
   private step = 0;
   private evaluations = 0;
+  private interimStep = 0;
   private notices = 0;
   private waitId: string | null = null;
   private trouble: string | null = null;
@@ -37,11 +41,15 @@ export class PlainProgress {
       if (trouble) yield trouble;
     }
     if (!status) return;
-    for (const evaluation of status.evaluations.slice(this.evaluations)) yield evaluated(evaluation);
+    for (const evaluation of status.evaluations.slice(this.evaluations)) yield measured(evaluation, 'held-out');
     this.evaluations = status.evaluations.length;
     if (status.lastRow && status.step > this.step) {
       this.step = status.step;
       yield `step ${status.step}/${status.steps}: ${learned(status.lastRow)} · spend ${spendText(status.spend)}`;
+    }
+    for (const evaluation of status.interim.filter(({ label }) => stepOfInterim(label) > this.interimStep)) {
+      this.interimStep = stepOfInterim(evaluation.label);
+      yield measured(evaluation, 'training');
     }
     for (const notice of status.notices.slice(this.notices)) yield `note: ${notice}`;
     this.notices = status.notices.length;
@@ -57,10 +65,10 @@ export class PlainProgress {
   }
 }
 
-function evaluated(evaluation: EvalResult): string {
-  const { label, passed, executed, perTask } = evaluation;
-  const solved = percent(solvedIn(evaluation));
-  return `${EVALUATION_NAMES[label]} on held-out tasks: ${solved} (${passed}/${executed} over ${perTask.length} tasks)`;
+function measured(evaluation: EvalResult, kind: 'held-out' | 'training'): string {
+  const { passed, executed } = evaluation;
+  const counts = `${passed}/${executed} over ${tasksText(evaluation)} tasks`;
+  return `${evaluationName(evaluation)} on ${kind} tasks: ${percent(solvedIn(evaluation))} (${counts})`;
 }
 
 /** A run that waits for a person has said so and stays silent. */

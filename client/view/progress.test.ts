@@ -2,6 +2,7 @@ import pc from 'picocolors';
 import { expect, test } from 'vitest';
 import { metricsRowOf } from '../../core/measures/testing/rows.ts';
 import type { Wait } from '../../core/run/phase.ts';
+import { interimLabel } from '../../core/run/step-name.ts';
 import type { Snapshot } from '../follow.ts';
 import { evaluation, runSpend, runStatus } from '../testing/runs.ts';
 import { liveLines } from './live.ts';
@@ -81,9 +82,29 @@ test('plain progress speaks once of each event, and after 20 s of silence gives 
   expect(told.lines(snapshot({ status: stepped, trouble: 'server away' }), 42_000)).toEqual([]);
 });
 
+test('interim evaluations are told once each, as what they are', () => {
+  const told = new PlainProgress(0);
+  const of = (...steps: number[]) =>
+    snapshot({ status: runStatus({ interim: steps.map((step) => evaluation(interimLabel(step), 6, 12, 12)) }) });
+  told.lines(snapshot({ status: runStatus({}) }), 0);
+  expect(told.lines(of(2), 0)).toEqual(['student at step 2 on training tasks: 50.0 % (6/12 over 12 tasks)']);
+  expect(told.lines(of(2), 0)).toEqual([]);
+  expect(told.lines(of(4, 6), 0)).toHaveLength(2); // the oldest are forgotten
+  expect(liveLines(of(2, 4), plain).join('\n')).toMatch(/interim +student at step 4 50\.0 % \(6\/12\) on training tasks/);
+});
+
 test('plain progress stays silent while a person is waited for', () => {
   const told = new PlainProgress(0);
   const waiting = snapshot({ status: runStatus({ waitingFor: wait('cost') }) });
   expect(told.lines(waiting, 0)).toHaveLength(2);
   expect(told.lines(waiting, 3_600_000)).toEqual([]);
+});
+
+test('a warm-up has its own bar, and is not announced where none is planned', () => {
+  const shown = (warmup: { updates: number; steps: number; lossNatsPerToken: number | null } | null) =>
+    liveLines(snapshot({ status: runStatus({ phase: 'baselines', warmup }) }), plain).join('\n');
+  expect(shown({ updates: 0, steps: 8, lossNatsPerToken: null })).toMatch(/phase +baselines {2}then warmup/);
+  expect(shown({ updates: 2, steps: 8, lossNatsPerToken: 0.1234 })).toMatch(/warm-up +█{6}░{18} 2\/8 updates · loss 0\.123 nats\/token/);
+  expect(shown(null)).toMatch(/phase +baselines {2}then steps/);
+  expect(shown(null)).not.toMatch(/warm/);
 });

@@ -3,7 +3,7 @@ import type { Check } from '../../core/run/results.ts';
 import type { RunStatus } from '../../workflows/messages.ts';
 import type { Colors } from '../console.ts';
 import type { Failure } from '../failure.ts';
-import { evaluationsTable } from './evaluations-table.ts';
+import { evaluationsTable, interimTable } from './evaluations-table.ts';
 import { liveLines } from './live.ts';
 import { rowsTable } from './rows-table.ts';
 import { spendTable } from './spend-table.ts';
@@ -13,7 +13,7 @@ import { verdictLines } from './verdict-text.ts';
 export type StatusReport = { readonly status: RunStatus; readonly rows: readonly MetricsRow[]; readonly failure: Failure | null };
 
 export function statusText({ status, rows, failure }: StatusReport, colors: Colors): string {
-  const { student, teacher, agent, checks, evaluations, verdict, decisions, spend } = status;
+  const { student, teacher, agent, checks, evaluations, interim, verdict, decisions, spend } = status;
   const blocks = [
     `${colors.bold(status.runId)}${agent ? `: ${agent}, student ${student}, teacher ${teacher}` : ''}`,
     ...(failure ? [colors.red(`failed (${failure.type}): ${failure.message}`)] : []),
@@ -21,6 +21,7 @@ export function statusText({ status, rows, failure }: StatusReport, colors: Colo
     checks.map((check) => checkLine(check, colors)).join('\n'),
     rowsTable(rows, colors),
     ...(evaluations.length > 0 ? [evaluationsTable(evaluations, colors)] : []),
+    ...(interim.length > 0 ? [interimTable(interim, colors)] : []),
     ...(verdict ? [verdictLines(verdict, colors).join('\n')] : []),
     spendTable(spend, colors),
     decisions.map(decisionLine).join('\n'),

@@ -99,14 +99,13 @@ describe('refuseUnbuilt', () => {
       '[train]\nloss = "ppo"\nnum_substeps = 2\nadvantage_clip = 5.0\ncenter_advantages = true\n[gate]\nconfidence = 0.95\n[budget]\nmax_usd = 3\n';
     expect(refuseUnbuilt(parsed())).toEqual([]);
     expect(refuseUnbuilt(parsed(built))).toEqual([]);
+    const evals = '[eval]\nevery = 1\nteacher_baseline_from = "t"\nstudent_baseline_from = "s"\ndefer_baselines = true\n';
+    expect(refuseUnbuilt(parsed(evals))).toEqual([]);
   });
 
   it.each([
     ['rollout.compaction', '[rollout]\ncompaction = true\n'],
     ['train.overlap_steps', '[train]\noverlap_steps = 1\n'],
-    ['warmup.steps', '[warmup]\nsteps = 1\n'],
-    ['eval.every', '[eval]\nevery = 1\n'],
-    ['eval.teacher_baseline_from', '[eval]\nteacher_baseline_from = "x"\n'],
     ['budget.max_usd_per_trial', '[budget]\nmax_usd_per_trial = 1\n'],
     ['wandb.enabled', '[wandb]\nenabled = true\n'],
     ['checkpoints.keep_last', '[checkpoints]\nkeep_last = 1\n'],

@@ -9,19 +9,6 @@ const UNBUILT: readonly Unbuilt[] = [
   { field: 'harbor.backend', asks: (c) => c.harbor.backend === 'e2b', instead: 'use backend = "local"' },
   { field: 'rollout.compaction', asks: (c) => c.rollout.compaction, instead: 'use compaction = false' },
   { field: 'train.overlap_steps', asks: (c) => c.train.overlap_steps > 0, instead: 'use overlap_steps = 0' },
-  { field: 'warmup.steps', asks: (c) => c.warmup.steps > 0, instead: 'use steps = 0' },
-  { field: 'eval.every', asks: (c) => c.eval.every > 0, instead: 'use every = 0' },
-  {
-    field: 'eval.teacher_baseline_from',
-    asks: (c) => c.eval.teacher_baseline_from !== null,
-    instead: 'remove the key: baselines are measured',
-  },
-  {
-    field: 'eval.student_baseline_from',
-    asks: (c) => c.eval.student_baseline_from !== null,
-    instead: 'remove the key: baselines are measured',
-  },
-  { field: 'eval.defer_baselines', asks: (c) => c.eval.defer_baselines, instead: 'use defer_baselines = false' },
   {
     field: 'budget.max_usd_per_trial',
     asks: (c) => c.budget.max_usd_per_trial !== null,

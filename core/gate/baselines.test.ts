@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { BaselineError, type BaselineReport, type BaselineWanted, chooseBaseline } from './baselines.ts';
+import type { BaselineReport } from './baseline-report.ts';
+import { BaselineError, type BaselineWanted, chooseBaseline } from './baselines.ts';
 
 const report: BaselineReport = {
   name: 'baseline',

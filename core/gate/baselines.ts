@@ -1,19 +1,6 @@
 import { z } from 'zod';
-
-/** A baseline evaluation as a run records it and another run may import it. Keys as in the file. */
-export const BaselineReport = z.strictObject({
-  name: z.string(),
-  provider_model: z.string(),
-  base_model: z.string().nullable().default(null),
-  task_ids: z.array(z.string()),
-  attempts: z.int().min(1),
-  trials: z.int().min(0),
-  solve_rate: z.number().min(0).max(1),
-  empty_span_trials: z.int().min(0),
-  executed_trials: z.int().min(0),
-  infra_failed_trials: z.int().min(0).default(0),
-});
-export type BaselineReport = z.infer<typeof BaselineReport>;
+import type { RunConfig } from '../config/schema.ts';
+import { BaselineReport } from './baseline-report.ts';
 
 export type BaselineProblem =
   | 'import_missing_file'
@@ -57,6 +44,18 @@ export type BaselineWanted = {
 export type BaselineChoice =
   | { readonly source: 'recorded' | 'imported'; readonly report: BaselineReport }
   | { readonly source: 'measured' };
+
+/** What a fresh run of this config wants of a baseline on its held-out tasks. */
+export function baselineWanted(
+  { gate, teacher, student }: Pick<RunConfig, 'gate' | 'teacher' | 'student'>,
+  which: 'teacher' | 'student',
+  holdout: readonly string[],
+): BaselineWanted {
+  const common = { which, attempts: gate.k, holdout, recorded: null };
+  return which === 'teacher'
+    ? { ...common, providerModel: teacher.checkpoint ?? teacher.model, baseModel: teacher.model }
+    : { ...common, providerModel: student.base_model, baseModel: student.base_model };
+}
 
 /** Where a baseline comes from. @throws BaselineError when the recorded or imported report does not fit this run. */
 export function chooseBaseline(wanted: BaselineWanted): BaselineChoice {

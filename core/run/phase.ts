@@ -5,6 +5,7 @@ export const PHASES = [
   'confirm',
   'preflight',
   'baselines',
+  'warmup',
   'steps',
   'final',
   'evaluation',

@@ -1,5 +1,7 @@
+import type { BaselineReport } from '../gate/baseline-report.ts';
 import type { BlobRef } from '../ids.ts';
 import type { ModelRef, PinnedTask } from './trial.ts';
+import type { WarmupPlan } from './warm-up.ts';
 
 /** The agent as a run pinned it: what harbor is told to run, and the hash of that. */
 export type PinnedAgent = {
@@ -27,6 +29,11 @@ export type RunPlan = {
   readonly rolloutMaxTurns: number;
   readonly episodeTimeoutMs: number;
   readonly gateK: number;
+  /** Interim evaluations, every so many steps; 0 is none. */
+  readonly interim: { readonly every: number; readonly tasks: number; readonly k: number };
+  /** Baselines that are not imported are measured after training. */
+  readonly deferBaselines: boolean;
+  readonly warmup: WarmupPlan;
   readonly maxUsd: number | null;
   /** Task queues of the roles that are not the run's own. */
   readonly queues: { readonly rollouts: string; readonly training: string };
@@ -45,6 +52,8 @@ export type PinnedRun = {
   readonly plan: RunPlan;
   readonly train: readonly PinnedTask[];
   readonly holdout: readonly PinnedTask[];
+  /** Reports that stand for evaluations of this run; null where it measures. */
+  readonly importedBaselines: { readonly teacher: BaselineReport | null; readonly student: BaselineReport | null };
   /** sha256 of what makes two evaluations comparable: task digests, budgets, sampling, agent, attempts. */
   readonly protocolHash: string;
   /** What is allowed but worth knowing before it costs something. */

@@ -27,22 +27,29 @@ export type Check = {
 
 export type TaskTally = { readonly taskId: string; readonly executed: number; readonly passed: number };
 
-/** One evaluation of one model on the held-out tasks. `solveRate` = passed / executed, null when nothing was executed. */
+/** One evaluation of one model. `solveRate` = passed / executed, null when nothing was executed. */
 export type EvalResult = {
   readonly label: EvalLabel;
+  /** Imported ones were measured, and paid for, by an earlier run. */
+  readonly source: 'measured' | 'imported';
   readonly model: ModelRef;
   readonly trials: number;
   readonly executed: number;
   readonly passed: number;
   readonly infraFailed: number;
   readonly solveRate: number | null;
+  /** Tasks with an executed trial; none where an imported report does not say. */
   readonly perTask: readonly TaskTally[];
   readonly meters: MeterTokens;
   /** Cost of the priced meters. */
   readonly usd: number;
   readonly wallMs: number;
 };
-export type EvalLabel = 'teacher' | 'student-before' | 'student-after';
+/** Evaluations on the held-out tasks, which the gate reads. */
+export type HoldoutLabel = 'teacher' | 'student-before' | 'student-after';
+/** `interim-NNNN`: of the weights after a step, on training tasks. It decides nothing. */
+export type InterimLabel = `interim-${string}`;
+export type EvalLabel = HoldoutLabel | InterimLabel;
 
 /** Where the student's training lives on the service, and the sequence number its next call carries. */
 export type TrainingRef = { readonly sessionId: string; readonly modelId: string; readonly nextSeqId: number };

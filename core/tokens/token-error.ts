@@ -8,7 +8,8 @@ export type TokenErrorCode =
   | 'no_advantages'
   | 'too_many_candidates'
   | 'bad_option'
-  | 'corrupt_bytes';
+  | 'corrupt_bytes'
+  | 'foreign_sampler';
 
 /** Token data that cannot be used as it is. `where` names the datum, span or blob. */
 export class TokenError extends Error {

@@ -32,7 +32,7 @@ export type Observed = Ended & {
   readonly read: (name: string) => string;
   readonly traffic: Traffic;
   readonly steps: readonly Played[];
-  /** In the order of `result.evaluations`. */
+  /** Those that were measured, in the order of `result.evaluations`. */
   readonly evaluations: readonly Played[];
 };
 
@@ -87,7 +87,8 @@ export class KeysSetting implements AsyncDisposable {
       .map((line) => JSON.parse(line) as MetricsRow);
     const played = (child: string) => playedTrials(this.product.link.client, `${runId}.${child}`);
     const steps = await Promise.all(rows.map(({ step }) => played(stepName(step))));
-    const evaluations = await Promise.all(result.evaluations.map(({ label }) => played(`eval-${label}`)));
+    const measured = result.evaluations.filter(({ source }) => source === 'measured');
+    const evaluations = await Promise.all(measured.map(({ label }) => played(`eval-${label}`)));
     return { result, status, rows, files: readdirSync(folder), read, traffic, steps, evaluations };
   }
 

@@ -115,18 +115,31 @@ export async function startRun({ link, settings }: Product, wanted: Wanted, runI
 /** Where a run of the tests keeps its folder, below the project root. */
 export const runDirOf = (runId: string) => `.stillroom/test-runs/${runId}`;
 
-/** Starts the quickstart's run with some of its settings changed. */
-export async function startQuickstart(product: Product, overrides: Readonly<Record<string, string>>, runId: string) {
+/**
+ * Starts the quickstart's run with some of its settings changed. `trainTasks` is how many tasks of the training split it has; they come
+ * with their kinds in turn.
+ */
+export async function startQuickstart(
+  product: Product,
+  overrides: Readonly<Record<string, string>>,
+  runId: string,
+  trainTasks = Number.POSITIVE_INFINITY,
+) {
   const { trainIds, holdoutIds } = generateQuickstart(join(PROJECT_ROOT, '.stillroom/quickstart'));
   const changes = Object.entries(overrides).map(([key, value]): Override => ({ key, value }));
   const config = overrideToml(readFileSync(QUICKSTART_TOML, 'utf8'), changes);
-  return startRun(product, { config, taskIds: trainIds, holdoutTaskIds: holdoutIds }, runId);
+  return startRun(product, { config, taskIds: trainIds.slice(0, trainTasks), holdoutTaskIds: holdoutIds }, runId);
 }
 
 export type Ended = { readonly result: RunResult; readonly status: RunStatus };
 
-export async function runQuickstart(product: Product, overrides: Readonly<Record<string, string>>, runId: string): Promise<Ended> {
-  const handle = await startQuickstart(product, overrides, runId);
+export async function runQuickstart(
+  product: Product,
+  overrides: Readonly<Record<string, string>>,
+  runId: string,
+  trainTasks?: number,
+): Promise<Ended> {
+  const handle = await startQuickstart(product, overrides, runId, trainTasks);
   const result = (await handle.result()) as RunResult;
   return { result, status: await handle.query<RunStatus>('status') };
 }

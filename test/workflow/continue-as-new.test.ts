@@ -17,7 +17,8 @@ afterAll(() => env?.teardown());
 it('a run whose histories grow long goes on in new executions, runs each trial once and keeps its decisions; histories replay', async () => {
   const trials: string[] = [];
   const activities = fakeActivities({
-    resolveRun: async ({ runId }) => pinned({ runId, yes: false }, { steps: 6, tasksPerBatch: 2, groupSize: 8 }),
+    resolveRun: async ({ runId }) =>
+      pinned({ runId, yes: false }, { steps: 6, tasksPerBatch: 2, groupSize: 8, interim: { every: 2, tasks: 2, k: 1 } }),
     runTrial: async (spec) => {
       trials.push(spec.trialId);
       return trialOf(spec);
@@ -41,6 +42,11 @@ it('a run whose histories grow long goes on in new executions, runs each trial o
     expect(result.outcome).toBe('accepted');
     expect(Object.values(status.wallMs).reduce((sum, ms) => sum + ms, 0)).toBeGreaterThan(0.8 * tookMs);
     expect(status.decisions).toMatchObject([{ message: 'confirmCost', by: 'tester' }]);
+    expect(status.interim.map(({ label, model }) => `${label} ${model.version}`)).toEqual([
+      'interim-0002 step-0002',
+      'interim-0004 step-0004',
+      'interim-0006 step-0006',
+    ]);
     expect(trials.length).toBe(new Set(trials).size);
     expect(trials.filter((id) => id.includes('-s'))).toHaveLength(6 * 16);
     expect((await latest.describe()).runId).not.toBe(handle.firstExecutionRunId);

@@ -7,6 +7,8 @@ import type { PromotionActivities } from '../../activities/promotion.ts';
 import type { RolloutActivities } from '../../activities/rollouts.ts';
 import type { TeacherActivities } from '../../activities/teacher.ts';
 import type { TrainingActivities } from '../../activities/training.ts';
+import type { WarmupActivities } from '../../activities/warm-up.ts';
+import type { WarmupTrainingActivities } from '../../activities/warm-up-training.ts';
 import type { Evidence } from '../../core/gate/evidence.ts';
 import type { BlobRef, SamplerPath, StatePath } from '../../core/ids.ts';
 import { metricsRowOf } from '../../core/measures/testing/rows.ts';
@@ -23,7 +25,9 @@ export type AllActivities = InputActivities &
   SandboxActivities &
   RolloutActivities &
   TeacherActivities &
-  TrainingActivities;
+  TrainingActivities &
+  WarmupActivities &
+  WarmupTrainingActivities;
 
 export const blob = (name: string) => `sha256:${name}` as BlobRef;
 export const evidence = (mean: number): Evidence => ({
@@ -51,6 +55,9 @@ export function plan(over: Partial<RunPlan> = {}): RunPlan {
     rolloutMaxTurns: 5,
     episodeTimeoutMs: 1000,
     gateK: 1,
+    interim: { every: 0, tasks: 2, k: 1 },
+    deferBaselines: false,
+    warmup: { steps: 0, rolloutsPerTask: 1, loaded: false },
     maxUsd: null,
     queues: { rollouts: 'rollouts', training: 'training' },
     ...over,
@@ -70,6 +77,7 @@ export function pinned(over: Partial<PinnedRun> = {}, planOver: Partial<RunPlan>
     plan: plan(planOver),
     train: ['a', 'b', 'c'].map(task),
     holdout: ['x', 'y'].map(task),
+    importedBaselines: { teacher: null, student: null },
     protocolHash: 'p',
     warnings: [],
     fileHashes: {},
@@ -124,7 +132,8 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
   return {
     resolveRun: async () => pinned(),
     estimateRun: async () => ESTIMATE,
-    checkHoldout: async () => undefined,
+    checkTasks: async () => undefined,
+    drawInterimTasks: async () => pinned().train.slice(0, 2),
     drawStepTasks: async () => pinned().train.slice(0, 2),
     tallySpend: async ({ meters }) => ({
       usd: Object.values(meters).reduce((sum, tokens) => sum + tokens, 0) / 100,
@@ -164,6 +173,32 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
       meters: { student_train: 3 * episodes.length },
       wallMs: 5,
     }),
+    checkTrainingTasks: async () => undefined,
+    keepTrajectories: async ({ trajectories, meters }) => {
+      const executed = trajectories.filter((trajectory) => trajectory.executed);
+      const passed = executed.filter((trajectory) => trajectory.passed).length;
+      return { list: blob('trajectories'), trials: trajectories.length, executed: executed.length, passed, meters };
+    },
+    gatherWarmup: async () => ({ ref: blob('set'), datums: 4, updateUsd: 0.01, notice: 'warm-up on 4 sequences' }),
+    drawWarmup: async ({ update }) => [update % 4, (update + 1) % 4],
+    noteWarmup: async () => undefined,
+    trainWarmup: async ({ training, places, update }) => ({
+      nextSeqId: training.nextSeqId + 2,
+      row: {
+        update,
+        datums: places.length,
+        loss_tokens: 3 * places.length,
+        context_tokens: 0,
+        learning_rate: 1e-4,
+        loss_nats: 3 / update,
+        loss_nats_per_token: 1 / update,
+        grad_norm: 1,
+        student_train_tokens: 3 * places.length,
+        usd: 0.01,
+        wall_ms: 5,
+      },
+      meters: { student_train: 3 * places.length },
+    }),
     saveSampler: async ({ training, name }) => ({
       path: `tinker://s/sampler_weights/${name}` as SamplerPath,
       nextSeqId: training.nextSeqId + 1,
@@ -174,6 +209,7 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
       const passed = label === 'student-before' ? 1 : trials.length;
       return {
         label,
+        source: 'measured',
         model,
         trials: trials.length,
         executed: trials.length,

@@ -1,5 +1,6 @@
 import { parseRunConfig } from '../../../core/config/parse.ts';
-import { type BaselineChoice, BaselineError, type BaselineReport, chooseBaseline } from '../../../core/gate/baselines.ts';
+import type { BaselineReport } from '../../../core/gate/baseline-report.ts';
+import { type BaselineChoice, BaselineError, chooseBaseline } from '../../../core/gate/baselines.ts';
 import { decideGate, GateError } from '../../../core/gate/gate.ts';
 import { NullMeasurementError, requireMeasured } from '../../../core/measures/rates.ts';
 import type { FamilyAdapter, Finding } from '../judge.ts';

@@ -1,0 +1,70 @@
+import { cancellationSignal } from '@temporalio/activity';
+import type { BlobRef } from '../core/ids.ts';
+import type { MeterTokens } from '../core/measures/meters.ts';
+import { spendOf } from '../core/measures/spend.ts';
+import type { TrainingRef } from '../core/run/results.ts';
+import type { WarmupRow } from '../core/run/warm-up.ts';
+import { countTokens } from '../core/tokens/datums.ts';
+import { toWire } from '../core/tokens/wire.ts';
+import type { BlobStore } from '../services/blobs/blob-store.ts';
+import type { ModelAccess } from './model-access.ts';
+import type { RunRecords } from './run-records.ts';
+import { ADAM, gradNormIn, onService } from './training.ts';
+import { datumsAt, type SetIndex } from './warm-up-set.ts';
+
+export type WarmupOrder = {
+  readonly run: BlobRef;
+  /** The warm-up's set, and the places in it of the sequences to train on. */
+  readonly set: BlobRef;
+  readonly places: readonly number[];
+  /** From 1. */
+  readonly update: number;
+  readonly training: TrainingRef;
+};
+export type WarmupTrained = { readonly nextSeqId: number; readonly row: WarmupRow; readonly meters: MeterTokens };
+
+export type WarmupTrainingDeps = { readonly records: RunRecords; readonly blobs: BlobStore; readonly models: ModelAccess };
+export type WarmupTrainingActivities = ReturnType<typeof createWarmupTrainingActivities>;
+
+export function createWarmupTrainingActivities({ records, blobs, models }: WarmupTrainingDeps) {
+  return {
+    /**
+     * One optimizer update on the teacher's tokens: cross-entropy, weight 1 on each token that the teacher sampled. Its calls carry the
+     * sequence numbers handed in, so that a second attempt gets the answers of the first instead of a second update.
+     */
+    async trainWarmup({ run, set, places, update, training }: WarmupOrder): Promise<WarmupTrained> {
+      const startedAtMs = Date.now();
+      const { config } = await records.load(run);
+      const index = JSON.parse(new TextDecoder().decode(await blobs.get(set))) as SetIndex;
+      const datums = await datumsAt(index, places, config, blobs);
+      const { lossTokens, contextTokens } = countTokens(datums);
+      const learningRate = config.warmup.learning_rate ?? config.train.learning_rate;
+      return onService(async () => {
+        const { modelId, nextSeqId, sessionId } = training;
+        const client = await models.withClient(async (service) => service.training(modelId, { nextSeqId, sessionId }));
+        const signal = cancellationSignal();
+        const { metrics } = await client.forwardBackward(toWire('cross_entropy', datums), 'cross_entropy', { signal });
+        const optimizer = await client.optimStep({ learningRate, ...ADAM }, { signal });
+        const lossNats = metrics['loss:sum'] ?? null;
+        const meters = { student_train: lossTokens + contextTokens };
+        return {
+          nextSeqId: client.nextSeqId,
+          row: {
+            update,
+            datums: datums.length,
+            loss_tokens: lossTokens,
+            context_tokens: contextTokens,
+            learning_rate: learningRate,
+            loss_nats: lossNats,
+            loss_nats_per_token: lossNats === null ? null : lossNats / lossTokens,
+            grad_norm: gradNormIn(optimizer.metrics),
+            student_train_tokens: meters.student_train,
+            usd: spendOf(config.pricing, meters).usd,
+            wall_ms: Date.now() - startedAtMs,
+          },
+          meters,
+        };
+      });
+    },
+  };
+}

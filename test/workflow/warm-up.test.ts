@@ -1,0 +1,246 @@
+import { randomUUID } from 'node:crypto';
+import { Context } from '@temporalio/activity';
+import type { WorkflowHandle, WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { Worker } from '@temporalio/worker';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunPlan } from '../../core/run/pinned-run.ts';
+import type { distill } from '../../workflows/distill.ts';
+import { pauseUpdate, type RunStatus, resumeUpdate, setBudgetUpdate, statusQuery, stopUpdate } from '../../workflows/messages.ts';
+import { localServer, withWorkers, workflowBundle } from './environment.ts';
+import { type AllActivities, fakeActivities, pinned, trialOf } from './fake-activities.ts';
+
+/** Few enough that the warm-up of a dozen updates, and the collection for it, must go on in new executions. */
+const EVENTS_BEFORE_SUGGESTION = 70;
+
+let env: TestWorkflowEnvironment;
+beforeAll(async () => {
+  env = await localServer('--dynamic-config-value', `limit.historyCount.suggestContinueAsNew=${EVENTS_BEFORE_SUGGESTION}`);
+});
+afterAll(() => env?.teardown());
+
+type Handle = WorkflowHandle<typeof distill>;
+const INPUT = { agent: 'turn', config: 'run.toml', taskIds: ['a', 'b', 'c'], holdoutTaskIds: ['x', 'y'] };
+const ask = { by: 'tester' };
+
+function run<T>(activities: Partial<AllActivities>, test: (handle: Handle) => Promise<T>): Promise<T> {
+  return withWorkers(env, fakeActivities(activities), async (taskQueue) =>
+    test((await env.client.workflow.start('distill', { taskQueue, workflowId: `run-${randomUUID()}`, args: [INPUT] })) as Handle),
+  );
+}
+
+const warmed = (warmup: Partial<RunPlan['warmup']>, more: Partial<RunPlan> = {}): AllActivities['resolveRun'] => {
+  const plan = { steps: 1, warmup: { steps: 2, rolloutsPerTask: 1, loaded: false, ...warmup }, ...more };
+  return async ({ runId }) => pinned({ runId }, plan);
+};
+
+/** Activities that write down what matters of the order in which they are called. */
+function observed() {
+  const calls: string[] = [];
+  const fake = fakeActivities();
+  const noting =
+    <Order, R>(told: (order: Order) => string, work: (order: Order) => R) =>
+    (order: Order) => {
+      calls.push(told(order));
+      return work(order);
+    };
+  const activities: Partial<AllActivities> = {
+    runTrial: noting(({ trialId, who, model, maxTurns }) => `trial ${trialId} ${who} ${model.version} ${maxTurns}`, fake.runTrial),
+    keepTrajectories: noting(({ trajectories, meters }) => `keep ${trajectories.length} ${JSON.stringify(meters)}`, fake.keepTrajectories),
+    gatherWarmup: noting(({ list }) => `gather ${list}`, fake.gatherWarmup),
+    openTraining: noting(() => 'open', fake.openTraining),
+    trainWarmup: noting(({ update, places, training }) => `update ${update} on ${places} at ${training.nextSeqId}`, fake.trainWarmup),
+    noteWarmup: noting(({ row }) => `note ${row.update}`, fake.noteWarmup),
+    saveState: noting(({ name }) => `state ${name}`, fake.saveState),
+    saveSampler: noting(({ name }) => `sampler ${name}`, fake.saveSampler),
+    trainBatch: noting(({ step }) => `train ${step}`, fake.trainBatch),
+    closeEvaluation: noting(({ label }) => `evaluated ${label}`, fake.closeEvaluation),
+  };
+  return { calls, activities };
+}
+const withoutTrials = (calls: readonly string[]) => calls.filter((call) => !call.startsWith('trial'));
+
+describe('a run with a warm-up', () => {
+  it('has the teacher play the training tasks after the baselines, trains on that, saves, and only then publishes the first sampler', async () => {
+    const { calls, activities } = observed();
+    await run({ ...activities, resolveRun: warmed({ rolloutsPerTask: 2 }, { rolloutMaxTurns: 3 }) }, async (handle) => {
+      expect(await handle.result()).toMatchObject({ outcome: 'accepted' });
+      const status = await handle.query(statusQuery);
+      expect(status.warmup).toEqual({ updates: 2, steps: 2, lossNatsPerToken: 0.5 });
+      expect(Object.keys(status.wallMs)).toContain('warmup');
+      expect(status.notices).toContain('warm-up on 4 sequences');
+      // Two baselines, the collection, two updates, one step of 4 trials, and the last evaluation.
+      expect(status.spend.usd).toBeCloseTo((1 + 1 + 6 * 3 + 2 * 6 + 4 * 3 + 1) / 100);
+    });
+    expect(calls.filter((call) => call.includes('-w-')).sort()).toEqual(
+      ['0000-0', '0000-1', '0001-0', '0001-1', '0002-0', '0002-1'].map((slot) => `trial 0123abcd-w-${slot} teacher teacher 5`),
+    );
+    expect(withoutTrials(calls)).toEqual([
+      'evaluated teacher',
+      'evaluated student-before',
+      'keep 6 {"student_sample":18}',
+      'gather sha256:trajectories',
+      'open',
+      'update 1 on 1,2 at 1',
+      'note 1',
+      'update 2 on 2,3 at 3',
+      'note 2',
+      'state warmup',
+      'sampler step-0000',
+      'train 1',
+      'state step-0001',
+      'sampler step-0001',
+      'evaluated student-after',
+    ]);
+  });
+
+  it('samples nothing for trajectories that were loaded', async () => {
+    const { calls, activities } = observed();
+    await run({ ...activities, resolveRun: warmed({ loaded: true }) }, async (handle) => {
+      expect(await handle.result()).toMatchObject({ outcome: 'accepted' });
+    });
+    expect(calls.filter((call) => call.includes('-w-') || call.startsWith('keep'))).toEqual([]);
+    expect(calls).toContain('gather null');
+    expect(calls.filter((call) => call.startsWith('update'))).toHaveLength(2);
+  });
+
+  it('with steps = 0 there is none', async () => {
+    const { calls, activities } = observed();
+    await run({ ...activities, resolveRun: warmed({ steps: 0, loaded: true }) }, async (handle) => {
+      expect(await handle.result()).toMatchObject({ outcome: 'accepted' });
+      const status = await handle.query(statusQuery);
+      expect(status.warmup).toBeNull();
+      expect(Object.keys(status.wallMs)).not.toContain('warmup');
+    });
+    expect(calls.filter((call) => /-w-|^(keep|gather|update|state warmup)/.test(call))).toEqual([]);
+    expect(withoutTrials(calls).slice(2, 5)).toEqual(['open', 'sampler step-0000', 'train 1']);
+  });
+
+  it('tries a trial again whose infrastructure failed, and pays for both', async () => {
+    let kept: Parameters<AllActivities['keepTrajectories']>[0] | undefined;
+    const runTrial: AllActivities['runTrial'] = async (spec) =>
+      trialOf(spec, spec.trialId.endsWith('-w-0001-0') ? { executed: false, passed: false } : {});
+    const keepTrajectories: AllActivities['keepTrajectories'] = async (order) => {
+      kept = order;
+      return fakeActivities().keepTrajectories(order);
+    };
+    await run({ resolveRun: warmed({}), runTrial, keepTrajectories }, (handle) => handle.result());
+    expect(kept?.trajectories.map(({ trialId }) => trialId)).toEqual(['0123abcd-w-0000-0', '0123abcd-w-0001-0-r1', '0123abcd-w-0002-0']);
+    expect(kept?.meters).toEqual({ student_sample: 12 });
+  });
+
+  it('goes on in new executions without playing a trial or making an update twice, also when attempts die; histories replay', async () => {
+    const [trials, updates]: [string[], string[]] = [[], []];
+    let died = 0;
+    const trainWarmup: AllActivities['trainWarmup'] = async (order) => {
+      const trained = await fakeActivities().trainWarmup(order);
+      updates.push(`${order.update} at ${order.training.nextSeqId}`);
+      if (order.update === 5 && died++ === 0) throw new Error('the worker died after the update was applied');
+      return trained;
+    };
+    const runTrial: AllActivities['runTrial'] = async (spec) => {
+      trials.push(spec.trialId);
+      return trialOf(spec);
+    };
+    const resolveRun = warmed({ steps: 12, rolloutsPerTask: 8 });
+    await run({ resolveRun, trainWarmup, runTrial }, async (handle) => {
+      expect(await handle.result()).toMatchObject({ outcome: 'accepted' });
+      const id = handle.workflowId;
+      const { firstExecutionRunId: firstRunId } = handle as WorkflowHandleWithFirstExecutionRunId<typeof distill>;
+      const latest = env.client.workflow.getHandle(id);
+      expect((await latest.describe()).runId).not.toBe(firstRunId);
+      expect((await latest.query<RunStatus>('status')).warmup).toMatchObject({ updates: 12 });
+      const collected = await env.client.workflow.getHandle(`${id}.warmup`).fetchHistory();
+      expect(collected.events?.[0]?.workflowExecutionStartedEventAttributes?.continuedExecutionRunId).toBeTruthy();
+      const first = await env.client.workflow.getHandle(id, firstRunId).fetchHistory();
+      for (const history of [first, collected]) await Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, history, id);
+    });
+    expect(trials.filter((trialId) => trialId.includes('-w-'))).toHaveLength(3 * 8);
+    expect(trials.length).toBe(new Set(trials).size);
+    // The attempt that comes again carries the numbers of the one that died, so that the service repeats its answer, not its update.
+    const expected = Array.from({ length: 12 }, (_, done) => `${done + 1} at ${1 + 2 * done}`);
+    expect(updates).toEqual(expected.flatMap((told) => (told.startsWith('5 ') ? [told, told] : [told])));
+  }, 120_000);
+});
+
+describe('a person', () => {
+  /** Tells when the first update is made, and goes on with it once it may. */
+  function heldUpdate() {
+    const [begun, may] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const updates: number[] = [];
+    const trainWarmup: AllActivities['trainWarmup'] = async (order) => {
+      updates.push(order.update);
+      begun.resolve();
+      await may.promise;
+      return fakeActivities().trainWarmup(order);
+    };
+    return { updates, trainWarmup, begun: begun.promise, goOn: () => may.resolve() };
+  }
+
+  it('pauses it between updates', async () => {
+    const held = heldUpdate();
+    await run({ resolveRun: warmed({}), trainWarmup: held.trainWarmup }, async (handle) => {
+      await held.begun;
+      await handle.executeUpdate(pauseUpdate, { args: [ask] });
+      held.goOn();
+      await expect.poll(async () => (await handle.query(statusQuery)).waitingFor?.kind).toBe('pause');
+      expect(await handle.query(statusQuery)).toMatchObject({ phase: 'warmup', warmup: { updates: 1, steps: 2 } });
+      await handle.executeUpdate(resumeUpdate, { args: [ask] });
+      expect(await handle.result()).toMatchObject({ outcome: 'accepted' });
+    });
+    expect(held.updates).toEqual([1, 2]);
+  });
+
+  it('stops it between updates: the one in flight is finished, and what it taught is saved', async () => {
+    const held = heldUpdate();
+    await run({ resolveRun: warmed({}), trainWarmup: held.trainWarmup }, async (handle) => {
+      await held.begun;
+      await handle.executeUpdate(stopUpdate, { args: [ask] });
+      held.goOn();
+      expect(await handle.result()).toMatchObject({
+        outcome: 'stopped',
+        weights: { statePath: 'tinker://s/weights/step-0000', samplerPath: 'tinker://s/sampler_weights/step-0000' },
+      });
+    });
+    expect(held.updates).toEqual([1]);
+  });
+
+  it('stops it while the teacher plays: the trials in flight are cancelled, and nothing is saved', async () => {
+    const started = Promise.withResolvers<void>();
+    const runTrial: AllActivities['runTrial'] = async (spec) => {
+      if (!spec.trialId.includes('-w-')) return trialOf(spec);
+      started.resolve();
+      const activity = Context.current();
+      const beat = setInterval(() => activity.heartbeat(), 100);
+      return activity.cancelled.finally(() => clearInterval(beat));
+    };
+    await run({ resolveRun: warmed({}), runTrial }, async (handle) => {
+      await started.promise;
+      await handle.executeUpdate(stopUpdate, { args: [ask] });
+      expect(await handle.result()).toMatchObject({ outcome: 'stopped', weights: null });
+    });
+  });
+
+  it('is asked for more money before the teacher plays, with what its evaluation says that costs', async () => {
+    const { calls, activities } = observed();
+    // The evaluation: two trials for 1 cent; so three trials of the warm-up are taken to cost 1.5 cents more than the 2 that are spent.
+    await run({ ...activities, resolveRun: warmed({}, { maxUsd: 0.03 }) }, async (handle) => {
+      await expect.poll(async () => (await handle.query(statusQuery)).waitingFor?.kind, { timeout: 20_000 }).toBe('budget');
+      expect((await handle.query(statusQuery)).waitingFor?.question).toMatch(/trajectories of the warm-up may cost \$0\.0150/);
+      expect(calls.filter((call) => call.includes('-w-'))).toEqual([]);
+      await handle.executeUpdate(setBudgetUpdate, { args: [{ ...ask, maxUsd: 10 }] });
+      expect(await handle.result()).toMatchObject({ outcome: 'accepted' });
+    });
+  });
+});
+
+it('trajectories that leave nothing to train on fail the run by name, with what they cost booked', async () => {
+  const gatherWarmup = async (): Promise<never> => {
+    throw ApplicationFailure.nonRetryable('of 3 trials none passed', 'NothingToWarmUpOn');
+  };
+  await run({ resolveRun: warmed({}), gatherWarmup }, async (handle) => {
+    await expect(handle.result()).rejects.toMatchObject({ cause: { type: 'NothingToWarmUpOn', message: 'of 3 trials none passed' } });
+    expect((await handle.query(statusQuery)).spend.usd).toBeCloseTo((1 + 1 + 9) / 100);
+  });
+});
