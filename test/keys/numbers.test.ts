@@ -124,10 +124,7 @@ describe('sampling', () => {
     expect(new Set(ofTrials.map(({ temperature }) => temperature))).toEqual(new Set([0.9]));
     expect(run.status.notices.join()).toContain('sampling.temperature is 0.9');
   });
-  it('max_tokens', () => {
-    expect(Math.max(...sampled().map(({ maxTokens }) => maxTokens))).toBe(13);
-    expect(run.rows.some(({ truncated_spans }) => truncated_spans > 0)).toBe(true);
-  });
+  it('max_tokens', () => expect(Math.max(...sampled().map(({ maxTokens }) => maxTokens))).toBe(13));
 });
 
 describe('gate', () => {

@@ -10,7 +10,7 @@ const TEACHER = 'stillroom/tiny-teacher';
 const KEYS = {
   'harbor.reward_key': 'score',
   'harbor.retries': 2,
-  'rollout.episode_timeout_s': 1.5,
+  'rollout.episode_timeout_s': 2.5,
   'train.steps': 2,
   'train.tasks_per_batch': 5,
   'train.group_size': 1,
@@ -46,7 +46,7 @@ beforeAll(async () => {
     keys: { ...KEYS, 'harbor.job_template': own.jobTemplate, 'teacher.checkpoint': checkpoint },
     taskIds: own.ids.slice(0, 5),
     holdoutTaskIds: own.ids.slice(5),
-    faults: { delayMs: (body) => (textOf(body).startsWith(String(own.instructions[4])) && body.prompt_logprobs === false ? 3_000 : 0) },
+    faults: { delayMs: (body) => (textOf(body).startsWith(String(own.instructions[4])) && body.prompt_logprobs === false ? 5_000 : 0) },
   });
 }, 180_000);
 afterAll(() => setting?.[Symbol.asyncDispose](), 60_000);
@@ -102,8 +102,9 @@ describe('harbor', () => {
 
 describe('rollout', () => {
   it('episode_timeout_s', () => {
+    expect(trialsAt(4)).toHaveLength(2);
     for (const { summary } of trialsAt(4)) expect(summary).toMatchObject({ exceptionType: 'AgentTimeoutError', stopReason: 'budget' });
-    expect(run.rows.map(({ stop_reason_counts }) => stop_reason_counts.budget)).toEqual([1, 1]);
+    for (const { stop_reason_counts } of run.rows) expect(stop_reason_counts.budget).toBeGreaterThanOrEqual(1);
   });
 });
 
