@@ -1,7 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import type { BlobRef } from '../core/ids.ts';
 import type { MeterTokens } from '../core/measures/meters.ts';
-import { spendOf } from '../core/measures/spend.ts';
+import { usdOf } from '../core/measures/spend.ts';
 import type { TrainingRef } from '../core/run/results.ts';
 import type { WarmupRow } from '../core/run/warm-up.ts';
 import { countTokens } from '../core/tokens/datums.ts';
@@ -59,7 +59,7 @@ export function createWarmupTrainingActivities({ records, blobs, models }: Warmu
             loss_nats_per_token: lossNats === null ? null : lossNats / lossTokens,
             grad_norm: gradNormIn(optimizer.metrics),
             student_train_tokens: meters.student_train,
-            usd: spendOf(config.pricing, meters).usd,
+            usd: usdOf(config.pricing, 'student_train', meters.student_train),
             wall_ms: Date.now() - startedAtMs,
           },
           meters,

@@ -1,4 +1,5 @@
 import type { MetricsRow } from '../core/measures/metrics-row.ts';
+import { isUnknown } from '../core/measures/spend.ts';
 import type { Wait } from '../core/run/phase.ts';
 
 import type { RunSpend } from './messages.ts';
@@ -17,7 +18,7 @@ export function currentDetails(facts: RunFacts, wait: Wait | null, spend: RunSpe
       ? [`Warm-up: ${facts.warmup.updates} of ${facts.pinned?.plan.warmup.steps ?? '?'} updates`]
       : []),
     ...(wait ? [`Waits for **${wait.id}**: ${wait.question}`, ...wait.answers.map(commandBlock)] : []),
-    `Spent $${spend.usd.toFixed(4)} (${cap})${uncounted}`,
+    `Spent ${isUnknown(spend) ? 'an unknown amount' : `$${spend.usd.toFixed(4)}`} (${cap})${uncounted}`,
     ...(facts.rows.length > 0 ? [rowsBlock(facts.rows.slice(-ROWS_SHOWN))] : []),
     ...facts.notices.map((notice) => `> ${notice}`),
   ];

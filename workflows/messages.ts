@@ -10,6 +10,7 @@ import {
 } from '../core/run/decision.ts';
 import type { Outcome, Phase, Wait } from '../core/run/phase.ts';
 import type { AdapterRecord, Check, Estimate, EvalResult, GateVerdict, Handoff, SavedWeights, Spend } from '../core/run/results.ts';
+import type { ResumePoint } from '../core/training/checkpoints.ts';
 
 /** Answers to a run. Each is an update, which replies with the recorded decision or the reason it was refused. */
 export const confirmCostUpdate = defineUpdate<DecisionRecord, [Decision]>('confirmCost');
@@ -71,6 +72,8 @@ export type RunStatus = {
   readonly adapter: AdapterRecord | null;
   readonly handoff: Handoff | null;
   readonly weights: SavedWeights | null;
+  /** Where training could go on from; after a degeneration, weights from before it. */
+  readonly resume: Pick<ResumePoint, 'latest' | 'restoreFrom'>;
   readonly spend: RunSpend;
   readonly decisions: readonly DecisionRecord[];
   readonly notices: readonly string[];
@@ -90,6 +93,8 @@ export type RunResult = {
   readonly adapter: AdapterRecord | null;
   readonly handoff: Handoff | null;
   readonly weights: SavedWeights | null;
+  /** Where training could go on from; after a degeneration, weights from before it. */
+  readonly resume: Pick<ResumePoint, 'latest' | 'restoreFrom'>;
   readonly evaluations: readonly EvalResult[];
   readonly spend: RunSpend;
 };

@@ -3,7 +3,7 @@ import { solveRateOf } from '../core/measures/rates.ts';
 import { currentDetails } from './current-details.ts';
 import { estimateQuery, metricsQuery, type RunSpend, type RunStatus, spendQuery, statusQuery } from './messages.ts';
 import type { RunDesk } from './run-desk.ts';
-import { forecastOf, type RunFacts } from './run-state.ts';
+import { forecastOf, type RunFacts, resumeOf } from './run-state.ts';
 import { SEARCH_ATTRIBUTES } from './search-attributes.ts';
 
 /** Shows a run to the world: queries, search attributes and the Web UI's current details. Decides nothing. */
@@ -32,6 +32,7 @@ export class RunBoard {
 
   status(): RunStatus {
     const { pinned, rows, ...facts } = this.facts;
+    const { latest, restoreFrom } = resumeOf(this.facts);
     const { updates = 0, lossNatsPerToken = null } = facts.warmup ?? {};
     const warmupSteps = pinned?.plan.warmup.steps ?? 0;
     return {
@@ -55,6 +56,7 @@ export class RunBoard {
       adapter: facts.adapter,
       handoff: facts.handoff,
       weights: facts.weights,
+      resume: { latest, restoreFrom },
       spend: this.spend(),
       decisions: this.desk().decisions,
       notices: facts.notices,
@@ -77,7 +79,7 @@ export class RunBoard {
         { key: SEARCH_ATTRIBUTES.waitingFor, value: waitingFor },
         { key: SEARCH_ATTRIBUTES.step, value: this.facts.step },
         { key: SEARCH_ATTRIBUTES.spentUsd, value: spentUsd },
-        ...(typeof solveRate === 'number' ? [{ key: SEARCH_ATTRIBUTES.solveRate, value: solveRate }] : []),
+        ...(lastRow ? [{ key: SEARCH_ATTRIBUTES.solveRate, value: solveRate ?? null }] : []),
         ...(pinned ? [{ key: SEARCH_ATTRIBUTES.student, value: pinned.plan.studentModel }] : []),
         ...(pinned ? [{ key: SEARCH_ATTRIBUTES.teacher, value: pinned.plan.teacherModel }] : []),
       ]);

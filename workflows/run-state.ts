@@ -20,8 +20,10 @@ import {
   type Spend,
   type TrainingRef,
 } from '../core/run/results.ts';
+import { stepOfName } from '../core/run/step-name.ts';
 import type { ModelRef, PinnedTask } from '../core/run/trial.ts';
 import type { WarmupProgress } from '../core/run/warm-up.ts';
+import { type CheckpointBook, NO_CHECKPOINTS, type ResumePoint, resumePoint } from '../core/training/checkpoints.ts';
 
 /** Rows kept in the workflow; all of them are in `metrics.jsonl`. */
 const ROWS_KEPT = 50;
@@ -49,6 +51,7 @@ export type RunFacts = {
   published: PublishedSampler | null;
   /** The newest saved training state, by the name of its step. */
   savedState: { readonly name: string; readonly path: StatePath } | null;
+  checkpoints: CheckpointBook;
   /** Null where none is planned, or before its trajectories are there. */
   warmup: WarmupProgress | null;
   /** Steps that are finished. */
@@ -81,6 +84,7 @@ export function newFacts(nowMs: number): RunFacts {
     sampler: null,
     published: null,
     savedState: null,
+    checkpoints: NO_CHECKPOINTS,
     warmup: null,
     step: 0,
     rows: [],
@@ -139,4 +143,15 @@ function aheadUsd(facts: RunFacts): number {
   if (!facts.pinned) return 0;
   const { plan, train, holdout } = facts.pinned;
   return evaluationsAheadUsd({ ...plan, nTrain: train.length, nHoldout: holdout.length }, facts);
+}
+
+/**
+ * Where training can go on: after the newest checkpoint, but for those that the tripwire found bad. The weights whose samples began the
+ * streak are bad themselves, and so is all that was trained from them.
+ */
+export function resumeOf({ checkpoints, guard, rows }: Pick<RunFacts, 'checkpoints' | 'guard' | 'rows'>): ResumePoint {
+  const { killStreakFrom } = guard;
+  if (killStreakFrom === null) return resumePoint(checkpoints);
+  const first = rows.find(({ step }) => step === killStreakFrom);
+  return resumePoint(checkpoints, first ? stepOfName(first.sampler) : killStreakFrom);
 }

@@ -160,7 +160,8 @@ export class Run {
     this.facts.phase = 'ended';
     this.board.refresh();
     const { verdict, adapter, handoff, weights, evaluations } = this.facts;
-    return { outcome, runId: workflowInfo().workflowId, verdict, adapter, handoff, weights, evaluations, spend: this.board.spend() };
+    const { resume, spend } = this.board.status();
+    return { outcome, runId: workflowInfo().workflowId, verdict, adapter, handoff, weights, resume, evaluations, spend };
   }
 }
 

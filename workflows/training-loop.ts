@@ -1,13 +1,14 @@
 import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
 import type { SamplerPath, StatePath } from '../core/ids.ts';
 import type { Outcome } from '../core/run/phase.ts';
-import type { StepResult } from '../core/run/results.ts';
+import type { SavedWeights, StepResult } from '../core/run/results.ts';
 import { stepName } from '../core/run/step-name.ts';
+import { type ResumePoint, withCheckpoint } from '../core/training/checkpoints.ts';
 import type { distill } from './distill.ts';
 import { evaluateInterim, isInterimDue } from './evaluations.ts';
 import { training } from './proxies.ts';
 import type { Run } from './run.ts';
-import { addRow, meanStepUsd, type PublishedSampler } from './run-state.ts';
+import { addRow, meanStepUsd, type PublishedSampler, resumeOf } from './run-state.ts';
 
 /** Runs the steps that are left. Returns an outcome when the guards end the run, null when all steps are done. */
 export async function trainSteps(run: Run): Promise<Outcome | null> {
@@ -22,13 +23,14 @@ export async function trainSteps(run: Run): Promise<Outcome | null> {
     await bookStep(run, result);
     if (result.kill !== null) {
       run.note(`tripwire: ${result.kill}`);
+      run.note(whereToGoOn(resumeOf(run.facts)));
       return 'stopped by tripwire';
     }
     if (result.starved) return 'stopped: nothing to train on';
     const isLast = run.facts.step === plan.steps;
     if (!isLast && run.facts.step % plan.samplerRefreshEvery === 0) await refreshSampler(run);
     // The end of a run saves what the last step left; an evaluation that comes before must not put it at risk.
-    if (isLast ? isInterimDue(run) : run.facts.step % plan.saveStateEvery === 0) await saveState(run);
+    if (isLast ? isInterimDue(run) : run.facts.step % plan.saveStateEvery === 0) await saveCheckpoint(run);
     if (isInterimDue(run)) await evaluateInterim(run, await publish(run));
   }
   return null;
@@ -78,6 +80,22 @@ export async function saveState(run: Run, name = stepName(run.facts.step)): Prom
   run.facts.training = { ...run.training, nextSeqId: saved.nextSeqId };
   run.facts.savedState = { name, path: saved.path };
   return saved.path;
+}
+
+/** Saves the weights of the last finished step, to train on from and to sample from, and enters them in the book. */
+export async function saveCheckpoint(run: Run): Promise<SavedWeights> {
+  const { step } = run.facts;
+  const statePath = await saveState(run);
+  const { path: samplerPath } = await publish(run);
+  run.facts.checkpoints = withCheckpoint(run.facts.checkpoints, { step, statePath, samplerPath });
+  return { statePath, samplerPath };
+}
+
+function whereToGoOn({ latest, restoreFrom }: ResumePoint): string {
+  if (latest) return `the last weights saved before that are of ${stepName(latest.step)}: ${latest.statePath}`;
+  return restoreFrom === null
+    ? 'no weights were saved before that: a new run starts from the base model'
+    : `the last weights saved before that are those of the warm-up: ${restoreFrom}`;
 }
 
 /** Goes on in a new execution with a short history; no child is open here. */

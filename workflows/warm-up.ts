@@ -22,6 +22,7 @@ export async function warmUp(run: Run): Promise<void> {
     }
     const statePath = await saveState(run, STATE_NAME);
     run.facts.warmup = { ...warmupOf(run), statePath };
+    run.facts.checkpoints = { ...run.facts.checkpoints, warmupState: statePath };
   });
 }
 

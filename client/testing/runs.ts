@@ -27,6 +27,7 @@ export function runStatus(known: Partial<RunStatus>): RunStatus {
     adapter: null,
     handoff: null,
     weights: null,
+    resume: { latest: null, restoreFrom: null },
     spend: { usd: 0, blindTo: [], lines: [], maxUsd: null, forecastUsd: null },
     decisions: [],
     notices: [],
@@ -36,8 +37,8 @@ export function runStatus(known: Partial<RunStatus>): RunStatus {
 }
 
 export function runResult(known: Partial<RunResult>): RunResult {
-  const { runId, verdict, adapter, handoff, weights, evaluations, spend } = runStatus({});
-  return { outcome: 'accepted', runId, verdict, adapter, handoff, weights, evaluations, spend, ...known };
+  const { runId, verdict, adapter, handoff, weights, resume, evaluations, spend } = runStatus({});
+  return { outcome: 'accepted', runId, verdict, adapter, handoff, weights, resume, evaluations, spend, ...known };
 }
 
 /** Spend by meter: its tokens in millions and a price per million, null where nobody knows one. */

@@ -1,8 +1,8 @@
+import { isUnknown } from '../../core/measures/spend.ts';
 import type { RunSpend } from '../../workflows/messages.ts';
 import type { Colors } from '../console.ts';
 import { usd } from './format.ts';
 import { meterTable, pricedSum } from './meter-table.ts';
-import { isUnknown } from './spend-text.ts';
 import { wrapped } from './wrap.ts';
 
 /** What a run has spent, by meter, with its cap, its forecast and what the cap cannot see; within 80 columns. */

@@ -1,3 +1,4 @@
+import { isUnknown } from '../../core/measures/spend.ts';
 import type { RunSpend } from '../../workflows/messages.ts';
 import { usd } from './format.ts';
 
@@ -7,9 +8,4 @@ export function spendText(spend: RunSpend): string {
   const forecast = spend.forecastUsd === null || isUnknown(spend) ? '' : ` · forecast ${usd(spend.forecastUsd)}`;
   const blind = spend.blindTo.length === 0 ? '' : ` · not counted: ${spend.blindTo.join(', ')} (no price)`;
   return `${isUnknown(spend) ? 'unknown' : usd(spend.usd)}${cap}${forecast}${blind}`;
-}
-
-/** Tokens were counted and none of them has a price: what they cost, and what a run of them will cost, nobody can say. */
-export function isUnknown({ lines, blindTo }: Pick<RunSpend, 'lines' | 'blindTo'>): boolean {
-  return blindTo.length > 0 && lines.every((line) => line.usd === null);
 }

@@ -1,7 +1,7 @@
 import { inCallOrder, prefixRuns } from '../tokens/datums.ts';
 import type { Span } from '../tokens/span.ts';
 import { METERS, type Meter, type MeterTokens } from './meters.ts';
-import { type Pricing, priceOf } from './spend.ts';
+import { type Pricing, priceOf, usdOf } from './spend.ts';
 
 /** Tokens of an episode as they are billed. `uniqueTokens`: each merged sequence once; `cachedTokens`: what prompts sent again. */
 export type TokenVolume = { readonly uniqueTokens: number; readonly cachedTokens: number; readonly sampledTokens: number };
@@ -66,8 +66,7 @@ export function scoringMeters(requests: readonly { readonly tokens: number; read
 export function spendLines(tokens: MeterTokens, pricing: Pricing): SpendLine[] {
   return METERS.map((meter) => {
     const count = tokens[meter] ?? 0;
-    const pricePerMtokUsd = priceOf(pricing, meter);
-    return { meter, tokens: count, pricePerMtokUsd, usd: pricePerMtokUsd === null ? null : (count * pricePerMtokUsd) / 1e6 };
+    return { meter, tokens: count, pricePerMtokUsd: priceOf(pricing, meter), usd: usdOf(pricing, meter, count) };
   });
 }
 

@@ -1,3 +1,4 @@
+import type { Spend } from '../run/results.ts';
 import { METERS, type Meter, type MeterTokens } from './meters.ts';
 
 /** USD per million tokens by meter; null where nobody knows. */
@@ -14,6 +15,12 @@ export function priceOf(pricing: Pricing, meter: Meter): number | null {
   return full === undefined || pricing[full] === null ? null : pricing[full] * CACHED_SHARE;
 }
 
+/** Cost of tokens of one meter, in USD; null where it has no price. */
+export function usdOf(pricing: Pricing, meter: Meter, tokens: number): number | null {
+  const price = priceOf(pricing, meter);
+  return price === null ? null : (tokens * price) / 1e6;
+}
+
 /** Cost of tokens by meter. Meters that counted something but have no price are named in `blindTo`, not counted as free. */
 export function spendOf(pricing: Pricing, meters: MeterTokens): { usd: number; blindTo: readonly Meter[] } {
   let usd = 0;
@@ -26,4 +33,9 @@ export function spendOf(pricing: Pricing, meters: MeterTokens): { usd: number; b
     else usd += (tokens * price) / 1e6;
   }
   return { usd, blindTo };
+}
+
+/** Tokens were counted and none of them has a price: what they cost, and what a run of them will cost, nobody can say. */
+export function isUnknown({ lines, blindTo }: Pick<Spend, 'lines' | 'blindTo'>): boolean {
+  return blindTo.length > 0 && lines.every((line) => line.usd === null);
 }

@@ -62,7 +62,7 @@ export type WarmupRow = {
   readonly loss_nats_per_token: number | null;
   readonly grad_norm: number | null;
   readonly student_train_tokens: number;
-  /** 0 where training has no price. */
-  readonly usd: number;
+  /** Null where training has no price. */
+  readonly usd: number | null;
   readonly wall_ms: number;
 };

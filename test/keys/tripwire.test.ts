@@ -31,7 +31,10 @@ describe('a student that a high learning rate and four substeps ruin', () => {
     const killed = rows.map(({ warnings }) => warnings.some((warning) => /tripwire\.\w+_kill_/.test(warning)));
     expect(killed.slice(-2)).toEqual([true, true]);
     expect(killed.slice(0, -1).join()).not.toContain('true,true');
-    expect(status.notices.at(-1)).toMatch(/^tripwire: /);
+    expect(status.notices.at(-2)).toMatch(/^tripwire: /);
+    const bad = rows.at(-2)?.sampler; // what began the streak was sampled from these
+    expect(bad).toMatch(/^step-\d{4}$/);
+    expect(result.resume.latest?.step ?? -1).toBeLessThan(Number(bad?.slice('step-'.length)));
   }, 120_000);
 
   it('goes on to its last step with tripwire.enabled = false', async () => {
@@ -92,6 +95,7 @@ describe('a student that says what a script has for it', () => {
       'tripwire.length_warn_mult': 1.25,
       'tripwire.length_kill_mult': 1.45,
       'tripwire.kill_consecutive_steps': 3,
+      'train.save_state_every': 1,
     };
     run = await setting.run({ runId: 'keys-thresholds', keys, faults: SCRIPTED, ...TASKS });
   }, 120_000);
@@ -104,5 +108,11 @@ describe('a student that says what a script has for it', () => {
   it('tripwire.kill_consecutive_steps', () => {
     expect(run.rows).toHaveLength(SCRIPT.length);
     expect(run.result.outcome).toBe('stopped by tripwire');
+  });
+
+  it('goes on from what was saved before the weights whose samples began the streak', () => {
+    expect(run.rows.at(-3)).toMatchObject({ step: 8, sampler: 'step-0007' });
+    expect(run.result.resume).toMatchObject({ latest: { step: 6 }, restoreFrom: expect.stringMatching(/\/weights\/step-0006$/) });
+    expect(run.status.notices.at(-1)).toMatch(/^the last weights saved before that are of step-0006: tinker:/);
   });
 });
