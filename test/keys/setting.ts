@@ -111,7 +111,8 @@ export class KeysSetting implements AsyncDisposable {
   }
 }
 
-async function answered(handle: WorkflowHandle, onBudget: OnBudget | undefined): Promise<RunResult> {
+/** The result of a run, whose questions about the teacher and the budget are answered on the way. */
+export async function answered(handle: WorkflowHandle, onBudget?: OnBudget): Promise<RunResult> {
   let isOver = false;
   const ended = handle.result().finally(() => {
     isOver = true;
