@@ -82,7 +82,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
           }),
           ...createMetricsActivities({ records, blobs, folderOf }),
           ...createEvaluationActivities({ records, folderOf, countGate: (protocolHash, runId) => gates.note(protocolHash, runId) }),
-          ...createWarmupActivities({ records, blobs, folderOf, projectRoot: PROJECT_ROOT }),
+          ...createWarmupActivities({ records, blobs, folderOf }),
           ...createMirrorActivities({ records, folderOf }),
           ...createPreflightActivities({ records, models }),
           ...createTeacherActivities({ records, blobs, models }),

@@ -4,8 +4,8 @@ import { join, resolve } from 'node:path';
 import { cancellationSignal } from '@temporalio/activity';
 import type { BlobRef } from '../core/ids.ts';
 import { failed, passed } from '../core/run/check.ts';
+import { studentOf, teacherOf } from '../core/run/models.ts';
 import type { Check } from '../core/run/results.ts';
-import { teacherOf } from '../core/run/teacher-model.ts';
 import type { ModelRef } from '../core/run/trial.ts';
 import type { ChatRenderer } from '../services/gateway/index.ts';
 import { nopAgent, type TrialRun, trialConfig } from '../services/harbor/index.ts';
@@ -113,8 +113,7 @@ function whyNoReward({ infraReason, timings }: TrialRun): string {
 
 function pairOf(config: RunRecord['config'], renderer: RendererOf): ModelPair {
   const one = (model: ModelRef): { model: ModelRef; renderer: ChatRenderer } => ({ model, renderer: renderer(config, model.model) });
-  const { base_model } = config.student;
-  return { student: one({ kind: 'base', model: base_model, version: base_model }), teacher: one(teacherOf(config.teacher)) };
+  return { student: one(studentOf(config.student)), teacher: one(teacherOf(config.teacher)) };
 }
 
 /** A check that throws has failed, with the reason as its detail. A lost session says nothing about the models: a new one is tried. */

@@ -1,6 +1,6 @@
 import type { RunConfig } from '../core/config/index.ts';
+import { studentOf, teacherOf } from '../core/run/models.ts';
 import type { PinnedAgent, RunPlan } from '../core/run/pinned-run.ts';
-import { teacherOf } from '../core/run/teacher-model.ts';
 import type { PinnedTask } from '../core/run/trial.ts';
 import { type JobTemplate, sandboxMode } from '../services/harbor/index.ts';
 import { sha256 } from './digest.ts';
@@ -9,8 +9,7 @@ import { sha256 } from './digest.ts';
 export function planOf(config: RunConfig, { rollouts, training }: RunPlan['queues']): RunPlan {
   const { train, rollout, warmup } = config;
   return {
-    studentModel: config.student.base_model,
-    teacherModel: config.teacher.model,
+    student: studentOf(config.student),
     teacher: teacherOf(config.teacher),
     steps: train.steps,
     tasksPerBatch: train.tasks_per_batch,

@@ -3,7 +3,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { BlobRef, TrialId } from '../core/ids.ts';
 import { scoringMeters } from '../core/measures/billing.ts';
 import type { MeterTokens } from '../core/measures/meters.ts';
-import { teacherOf } from '../core/run/teacher-model.ts';
+import { teacherOf } from '../core/run/models.ts';
 import type { EpisodeScore, ModelRef } from '../core/run/trial.ts';
 import { buildDatums } from '../core/tokens/datums.ts';
 import { decodeEpisode } from '../core/tokens/episode-codec.ts';

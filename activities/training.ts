@@ -1,4 +1,4 @@
-import { activityInfo, cancellationSignal } from '@temporalio/activity';
+import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { BlobRef, SamplerPath, StatePath } from '../core/ids.ts';
 import { samplerSeed } from '../core/random/seeded.ts';
@@ -7,9 +7,9 @@ import { decodeScoredEpisode } from '../core/tokens/scored-codec.ts';
 import { decodeTopkRows } from '../core/tokens/topk-codec.ts';
 import { prepareBatch, type ScoredBatch } from '../core/training/batch.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
-import { ServiceFailed, type TrainingClient, TrainingStateUnknown } from '../services/tinker/index.ts';
 import { whileBeating } from './beating.ts';
 import type { ModelAccess } from './model-access.ts';
+import { clientOf, onService, optimizerUpdate } from './optimizer.ts';
 import type { RunRecords } from './run-records.ts';
 
 export type BatchOrder = {
@@ -35,13 +35,7 @@ export type TrainingDeps = {
 };
 export type TrainingActivities = ReturnType<typeof createTrainingActivities>;
 
-/** Adam's fixed settings: those of the protocol's own defaults. */
-export const ADAM = { beta1: 0.9, beta2: 0.95, eps: 1e-12, weightDecay: 0, gradClipNorm: 0 } as const;
-
 export function createTrainingActivities({ records, blobs, models, alterAdvantages }: TrainingDeps) {
-  const clientOf = ({ modelId, nextSeqId, sessionId }: TrainingRef): Promise<TrainingClient> =>
-    models.withClient(async (client) => client.training(modelId, { nextSeqId, sessionId }));
-
   return {
     /** Makes the student: a fresh LoRA on its base model. */
     async openTraining({ run }: { run: BlobRef }): Promise<TrainingRef> {
@@ -78,13 +72,11 @@ export function createTrainingActivities({ records, blobs, models, alterAdvantag
       });
       if (updates.length === 0) return done(order.training.nextSeqId);
       return onService(async () => {
-        const training = await clientOf(order.training);
-        const signal = cancellationSignal();
+        const training = await clientOf(models, order.training);
         for (const sequences of updates) {
-          const { metrics } = await training.forwardBackward(sequences, loss, { signal });
-          const optimizer = await training.optimStep({ learningRate: config.train.learning_rate, ...ADAM }, { signal });
-          losses.push(metrics['loss:sum'] ?? null);
-          gradNorms.push(gradNormIn(optimizer.metrics));
+          const made = await optimizerUpdate(training, { sequences, loss, learningRate: config.train.learning_rate });
+          losses.push(made.loss);
+          gradNorms.push(made.gradNorm);
         }
         return done(training.nextSeqId);
       });
@@ -93,7 +85,7 @@ export function createTrainingActivities({ records, blobs, models, alterAdvantag
     /** Publishes the weights as they are now, under `name`, for sampling. */
     async saveSampler(order: SaveOrder): Promise<{ path: SamplerPath; nextSeqId: number }> {
       return onService(async () => {
-        const training = await clientOf(order.training);
+        const training = await clientOf(models, order.training);
         const path = await training.saveForSampler(order.name, { signal: cancellationSignal() });
         return { path, nextSeqId: training.nextSeqId };
       });
@@ -102,7 +94,7 @@ export function createTrainingActivities({ records, blobs, models, alterAdvantag
     /** Saves weights and optimizer state, so that training can go on from here. */
     async saveState(order: SaveOrder): Promise<{ path: StatePath; nextSeqId: number }> {
       return onService(async () => {
-        const training = await clientOf(order.training);
+        const training = await clientOf(models, order.training);
         const path = await training.saveState(order.name, { signal: cancellationSignal() });
         return { path, nextSeqId: training.nextSeqId };
       });
@@ -124,30 +116,8 @@ async function loadBatch(episodes: BatchOrder['episodes'], blobs: BlobStore): Pr
   };
 }
 
-/** A failed call is remembered by the service under its number: more attempts than this only hear the same failure again. */
-const ATTEMPTS_BEFORE_LOST = 5;
-
-/** Fails the run by name where the training on the service cannot go on; an outage (`RetryLater`) is waited out. */
-function asTrainingFailure(error: unknown): unknown {
-  const isLost = error instanceof TrainingStateUnknown || error instanceof ServiceFailed;
-  if (!isLost || activityInfo().attempt < ATTEMPTS_BEFORE_LOST) return error;
-  return ApplicationFailure.nonRetryable(
-    `the service cannot go on with this training: ${error.message}. The last saved state is kept there.`,
-    'TrainingLost',
-  );
-}
-
 /** Largest share of a batch's sampled tokens whose log-probabilities may be unusable. */
 const MOST_MASKED = 0.01;
-
-/** Runs one or more training calls, with heartbeats. */
-export async function onService<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await whileBeating(work);
-  } catch (error) {
-    throw asTrainingFailure(error);
-  }
-}
 
 function refuseMasked({ step, sampledTokens, maskedTokens }: BatchOrder): void {
   if (maskedTokens <= MOST_MASKED * sampledTokens) return;
@@ -155,10 +125,4 @@ function refuseMasked({ step, sampledTokens, maskedTokens }: BatchOrder): void {
     `step ${step}: ${maskedTokens} of ${sampledTokens} sampled tokens came without a usable log-probability, more than ${MOST_MASKED * 100} %: the sampling service is at fault`,
     'UnusableLogprobs',
   );
-}
-
-/** Services name it differently; absent is unknown, not zero. */
-export function gradNormIn(metrics: Readonly<Record<string, number>>): number | null {
-  const key = Object.keys(metrics).find((name) => /grad_norm/.test(name));
-  return key === undefined ? null : (metrics[key] ?? null);
 }

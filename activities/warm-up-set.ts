@@ -2,7 +2,7 @@ import pLimit from 'p-limit';
 import type { RunConfig } from '../core/config/index.ts';
 import type { BlobRef } from '../core/ids.ts';
 import { at } from '../core/lists.ts';
-import { teacherOf } from '../core/run/teacher-model.ts';
+import { teacherOf } from '../core/run/models.ts';
 import type { Trajectory } from '../core/run/warm-up.ts';
 import { countTokens, type DatumLimits } from '../core/tokens/datums.ts';
 import { decodeEpisode } from '../core/tokens/episode-codec.ts';

@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import type { BlobRef } from '../core/ids.ts';
 import type { MeterTokens } from '../core/measures/meters.ts';
 import { usdOf } from '../core/measures/spend.ts';
@@ -8,8 +7,8 @@ import { countTokens } from '../core/tokens/datums.ts';
 import { toWire } from '../core/tokens/wire.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import type { ModelAccess } from './model-access.ts';
+import { clientOf, onService, optimizerUpdate } from './optimizer.ts';
 import type { RunRecords } from './run-records.ts';
-import { ADAM, gradNormIn, onService } from './training.ts';
 import { datumsAt, type SetIndex } from './warm-up-set.ts';
 
 export type WarmupOrder = {
@@ -40,12 +39,9 @@ export function createWarmupTrainingActivities({ records, blobs, models }: Warmu
       const { lossTokens, contextTokens } = countTokens(datums);
       const learningRate = config.warmup.learning_rate ?? config.train.learning_rate;
       return onService(async () => {
-        const { modelId, nextSeqId, sessionId } = training;
-        const client = await models.withClient(async (service) => service.training(modelId, { nextSeqId, sessionId }));
-        const signal = cancellationSignal();
-        const { metrics } = await client.forwardBackward(toWire('cross_entropy', datums), 'cross_entropy', { signal });
-        const optimizer = await client.optimStep({ learningRate, ...ADAM }, { signal });
-        const lossNats = metrics['loss:sum'] ?? null;
+        const client = await clientOf(models, training);
+        const sequences = toWire('cross_entropy', datums);
+        const { loss: lossNats, gradNorm } = await optimizerUpdate(client, { sequences, loss: 'cross_entropy', learningRate });
         const meters = { student_train: lossTokens + contextTokens };
         return {
           nextSeqId: client.nextSeqId,
@@ -57,7 +53,7 @@ export function createWarmupTrainingActivities({ records, blobs, models }: Warmu
             learning_rate: learningRate,
             loss_nats: lossNats,
             loss_nats_per_token: lossNats === null ? null : lossNats / lossTokens,
-            grad_norm: gradNormIn(optimizer.metrics),
+            grad_norm: gradNorm,
             student_train_tokens: meters.student_train,
             usd: usdOf(config.pricing, 'student_train', meters.student_train),
             wall_ms: Date.now() - startedAtMs,

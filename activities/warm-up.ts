@@ -1,7 +1,6 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { RunConfig } from '../core/config/index.ts';
 import type { BlobRef } from '../core/ids.ts';
-import type { MeterTokens } from '../core/measures/meters.ts';
 import { spendOf } from '../core/measures/spend.ts';
 import {
   TRAJECTORY_FILE,
@@ -10,11 +9,10 @@ import {
   trajectoryDocument,
   trajectoryText,
 } from '../core/run/trajectory-file.ts';
-import type { CollectedTrajectories, Trajectory, WarmupRow, WarmupSet } from '../core/run/warm-up.ts';
+import type { Trajectory, WarmupRow, WarmupSet } from '../core/run/warm-up.ts';
 import { TokenError } from '../core/tokens/token-error.ts';
 import { drawWarmupBatch } from '../core/training/warm-up.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
-import { refuseChanged } from './pinned-tasks.ts';
 import type { RunFolder } from './run-folder.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
 import { teacherIdentity } from './warm-up-input.ts';
@@ -24,34 +22,16 @@ export type WarmupDeps = {
   readonly records: RunRecords;
   readonly blobs: BlobStore;
   readonly folderOf: (runDir: string) => RunFolder;
-  readonly projectRoot: string;
 };
 export type WarmupActivities = ReturnType<typeof createWarmupActivities>;
 
-export function createWarmupActivities({ records, blobs, folderOf, projectRoot }: WarmupDeps) {
+export function createWarmupActivities({ records, blobs, folderOf }: WarmupDeps) {
   return {
-    /** Fails with `TaskChanged` when a training task or its grader is no longer what the run pinned. */
-    async checkTrainingTasks({ run }: { run: BlobRef }): Promise<void> {
-      await refuseChanged(projectRoot, (await records.load(run)).train);
-    },
-
     /** Keeps what the teacher played: as a blob for this run, as a file in its folder for later ones. */
-    async keepTrajectories(order: {
-      readonly run: BlobRef;
-      readonly trajectories: readonly Trajectory[];
-      readonly meters: MeterTokens;
-    }): Promise<CollectedTrajectories> {
-      const { run, trajectories, meters } = order;
+    async keepTrajectories({ run, trajectories }: { run: BlobRef; trajectories: readonly Trajectory[] }): Promise<BlobRef> {
       const record = await records.load(run);
       await folderOf(record.runDir).write(TRAJECTORY_FILE, trajectoryText(documentOf(record, trajectories)));
-      const executed = trajectories.filter((trajectory) => trajectory.executed);
-      return {
-        list: await blobs.put(asBytes(trajectories)),
-        trials: trajectories.length,
-        executed: executed.length,
-        passed: executed.filter(({ passed }) => passed).length,
-        meters,
-      };
+      return blobs.put(asBytes(trajectories));
     },
 
     /** Makes training sequences of the trajectories in `list`, or of those that were loaded when the run was resolved. Fails with `NothingToWarmUpOn` when there are none. */

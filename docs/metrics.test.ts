@@ -36,7 +36,7 @@ function emptyRow(): Readonly<Record<string, unknown>> {
     tasks: 0,
     sampler: { version: 'step-0000', path: 'tinker://m/sampler_weights/step-0000', stalenessSteps: 0 },
     guard: NO_GUARD_STATE,
-    money: { spentUsd: 0, stepUsd: [], stepsAhead: 0, evaluationsAheadUsd: 0, maxUsd: null },
+    money: { spentUsd: 0, stepUsd: [], stepsAhead: 0, evaluationsAheadUsd: 0 },
     trials: [],
     train: { nextSeqId: 0, trained, meters: {}, wallMs: 0 },
     wallMs: 0,

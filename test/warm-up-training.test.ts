@@ -34,7 +34,7 @@ const COMMAND = 'cp sun map\n';
 
 /** A training of a new student, and a set of one episode in which the teacher wrote `COMMAND`. */
 async function ready(learningRate: string) {
-  const { records, blobs, folderOf, root } = project;
+  const { records, blobs, folderOf } = project;
   const config = `${CONFIG}[warmup]\nsteps = 2\nlearning_rate = ${learningRate}\n`;
   const { ref: run } = await project.resolve({ config });
   const sampled = ids(COMMAND);
@@ -53,8 +53,8 @@ async function ready(learningRate: string) {
     sampledTokens: sampled.length,
     spans,
   };
-  const activities = createWarmupActivities({ records, blobs, folderOf, projectRoot: root });
-  const { list } = await activities.keepTrajectories({ run, trajectories: [trajectory], meters: {} });
+  const activities = createWarmupActivities({ records, blobs, folderOf });
+  const list = await activities.keepTrajectories({ run, trajectories: [trajectory] });
   const { ref: set } = await activities.gatherWarmup({ run, list });
   const opened = () => inActivity<TrainingRef>(() => createTrainingActivities({ records, blobs, models }).openTraining({ run }));
   return { run, set, places: [0], training: await opened(), opened };

@@ -1,7 +1,5 @@
 import { importedEvaluation } from '../core/gate/baseline-report.ts';
-import type { RunPlan } from '../core/run/pinned-run.ts';
 import type { EvalResult } from '../core/run/results.ts';
-import type { ModelRef } from '../core/run/trial.ts';
 import { evaluateHoldout } from './evaluations.ts';
 import { briefActivities } from './proxies.ts';
 import type { Run } from './run.ts';
@@ -12,8 +10,8 @@ export async function openBaselines(run: Run): Promise<void> {
   const { plan, importedBaselines: imported } = run.pinned;
   if (imported.teacher) take(run, importedEvaluation('teacher', plan.teacher, imported.teacher));
   else if (!plan.deferBaselines) await evaluateHoldout(run, 'teacher', plan.teacher);
-  if (imported.student) take(run, importedEvaluation('student-before', studentOf(plan), imported.student));
-  else await evaluateHoldout(run, 'student-before', studentOf(plan));
+  if (imported.student) take(run, importedEvaluation('student-before', plan.student, imported.student));
+  else await evaluateHoldout(run, 'student-before', plan.student);
   if (isMeasured(run, 'teacher')) return askUnlessAhead(run);
   run.note('the teacher is measured after training (eval.defer_baselines): whether it is better than the student is not known before');
 }
@@ -22,8 +20,6 @@ export async function openBaselines(run: Run): Promise<void> {
 export async function closeBaselines(run: Run): Promise<void> {
   if (!isMeasured(run, 'teacher')) await evaluateHoldout(run, 'teacher', run.pinned.plan.teacher);
 }
-
-const studentOf = ({ studentModel }: RunPlan): ModelRef => ({ kind: 'base', model: studentModel, version: studentModel });
 
 const isMeasured = ({ facts }: Run, label: EvalResult['label']) => facts.evaluations.some((done) => done.label === label);
 

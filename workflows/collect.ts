@@ -2,7 +2,7 @@ import { continueAsNew } from '@temporalio/workflow';
 import type { BlobRef } from '../core/ids.ts';
 import { addMeters, type MeterTokens } from '../core/measures/meters.ts';
 import type { RunPlan } from '../core/run/pinned-run.ts';
-import { inSlotOrder } from '../core/run/slots.ts';
+import { inSlotOrder, slotsOf } from '../core/run/slots.ts';
 import type { ModelRef, PinnedTask, TrialSummary } from '../core/run/trial.ts';
 import type { CollectedTrajectories, Trajectory } from '../core/run/warm-up.ts';
 import { runSlot } from './one-trial.ts';
@@ -23,30 +23,20 @@ type Carried = { readonly done: readonly Played[] };
 /** Has the teacher play every training task, `rolloutsPerTask` times each, and keeps what it did. */
 export async function collect(input: CollectInput, carried?: Carried): Promise<CollectedTrajectories> {
   const { run, plan, teacher: model } = input;
-  const taskOf = new Map(slotsOf(input));
+  const slots = slotsOf(`${input.trialPrefix}-w`, input.tasks, plan.warmup.rolloutsPerTask);
   // Before, so that nothing is paid for in vain, and after, so that what changed meanwhile is not trained on.
-  if (!carried) await briefActivities().checkTrainingTasks({ run });
-  const pool = new TrialPool<Played>('warm-up', [...taskOf.keys()], carried?.done ?? []);
-  await pool.fill(plan.trialConcurrency, async (slot) => {
-    const task = taskOf.get(slot) as PinnedTask;
+  if (!carried) await briefActivities().checkTasks({ tasks: input.tasks });
+  const pool = new TrialPool<Played>('warm-up', slots, carried?.done ?? []);
+  await pool.fill(plan.trialConcurrency, async ({ id: slot, task }) => {
     const summary = `warm-up · ${task.id}`;
     const trial = await runSlot({ run, plan, slot, task, who: 'teacher', model, maxTurns: plan.maxTurns, summary });
     return { slot, trial: trajectoryOf(trial), meters: trial.meters };
   });
   if (!pool.complete) return continueAsNew<typeof collect>(input, { done: pool.done });
-  await briefActivities().checkTrainingTasks({ run });
+  await briefActivities().checkTasks({ tasks: input.tasks });
   const played = inSlotOrder(pool.done);
   const meters = addMeters(...played.map((one) => one.meters));
-  return briefActivities().keepTrajectories({ run, trajectories: played.map(({ trial }) => trial), meters });
-}
-
-function slotsOf({ trialPrefix, tasks, plan }: CollectInput): [string, PinnedTask][] {
-  return tasks.flatMap((task, index) =>
-    Array.from({ length: plan.warmup.rolloutsPerTask }, (_, attempt): [string, PinnedTask] => [
-      `${trialPrefix}-w-${String(index).padStart(4, '0')}-${attempt}`,
-      task,
-    ]),
-  );
+  return { list: await briefActivities().keepTrajectories({ run, trajectories: played.map(({ trial }) => trial) }), meters };
 }
 
 /** The part of a trial that a warm-up needs: a split may be large, and all of it goes through one message. */

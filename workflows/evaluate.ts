@@ -2,7 +2,7 @@ import { continueAsNew } from '@temporalio/workflow';
 import type { BlobRef } from '../core/ids.ts';
 import type { RunPlan } from '../core/run/pinned-run.ts';
 import type { EvalLabel, EvalResult, HoldoutLabel } from '../core/run/results.ts';
-import { inSlotOrder } from '../core/run/slots.ts';
+import { inSlotOrder, slotsOf } from '../core/run/slots.ts';
 import type { ModelRef, PinnedTask } from '../core/run/trial.ts';
 import { runSlot } from './one-trial.ts';
 import { briefActivities } from './proxies.ts';
@@ -30,19 +30,11 @@ const mark = (label: EvalLabel) => (isHoldout(label) ? LETTER[label] : label.rep
 export async function evaluate(input: EvaluateInput, carried?: Carried): Promise<EvalResult> {
   const { run, plan, label, model } = input;
   const startedAtMs = carried?.startedAtMs ?? Date.now();
-  const taskOf = new Map<string, PinnedTask>(
-    input.tasks.flatMap((task, index) =>
-      Array.from(
-        { length: input.k },
-        (_, attempt) => [`${input.trialPrefix}-e${mark(label)}-${String(index).padStart(3, '0')}-${attempt}`, task] as const,
-      ),
-    ),
-  );
+  const slots = slotsOf(`${input.trialPrefix}-e${mark(label)}`, input.tasks, input.k);
   // Before, so that nothing is paid for in vain, and after, so that what changed meanwhile is not counted.
   if (!carried) await briefActivities().checkTasks({ tasks: input.tasks });
-  const pool = new TrialPool<Slotted>(label, [...taskOf.keys()], carried?.done ?? []);
-  await pool.fill(plan.trialConcurrency, async (slot) => {
-    const task = taskOf.get(slot) as PinnedTask;
+  const pool = new TrialPool<Slotted>(label, slots, carried?.done ?? []);
+  await pool.fill(plan.trialConcurrency, async ({ id: slot, task }) => {
     const who = label === 'teacher' ? 'teacher' : 'student';
     return { slot, trial: await runSlot({ run, plan, slot, task, who, model, maxTurns: plan.maxTurns, summary: `${label} · ${task.id}` }) };
   });

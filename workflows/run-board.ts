@@ -42,8 +42,8 @@ export class RunBoard {
       outcome: facts.outcome,
       step: facts.step,
       steps: pinned?.plan.steps ?? 0,
-      student: pinned?.plan.studentModel ?? null,
-      teacher: pinned?.plan.teacherModel ?? null,
+      student: pinned?.plan.student.model ?? null,
+      teacher: pinned?.plan.teacher.model ?? null,
       agent: pinned && `${pinned.agent.name}@${pinned.agent.ref}`,
       runDir: pinned?.runDir ?? null,
       child: this.child,
@@ -71,7 +71,7 @@ export class RunBoard {
     const lastRow = rows.at(-1);
     const solveRate = lastRow && solveRateOf(lastRow);
     const spentUsd = this.facts.spend.usd;
-    const shown = [this.facts.phase, waitingFor, this.facts.step, solveRate, spentUsd, pinned?.plan.studentModel].join('|');
+    const shown = [this.facts.phase, waitingFor, this.facts.step, solveRate, spentUsd, pinned?.plan.student.model].join('|');
     if (shown !== this.shown) {
       this.shown = shown;
       upsertSearchAttributes([
@@ -80,8 +80,8 @@ export class RunBoard {
         { key: SEARCH_ATTRIBUTES.step, value: this.facts.step },
         { key: SEARCH_ATTRIBUTES.spentUsd, value: spentUsd },
         ...(lastRow ? [{ key: SEARCH_ATTRIBUTES.solveRate, value: solveRate ?? null }] : []),
-        ...(pinned ? [{ key: SEARCH_ATTRIBUTES.student, value: pinned.plan.studentModel }] : []),
-        ...(pinned ? [{ key: SEARCH_ATTRIBUTES.teacher, value: pinned.plan.teacherModel }] : []),
+        ...(pinned ? [{ key: SEARCH_ATTRIBUTES.student, value: pinned.plan.student.model }] : []),
+        ...(pinned ? [{ key: SEARCH_ATTRIBUTES.teacher, value: pinned.plan.teacher.model }] : []),
       ]);
     }
     setCurrentDetails(currentDetails(this.facts, this.desk().waitingFor, this.spend()));

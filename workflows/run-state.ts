@@ -21,15 +21,12 @@ import {
   type TrainingRef,
 } from '../core/run/results.ts';
 import { stepOfName } from '../core/run/step-name.ts';
-import type { ModelRef, PinnedTask } from '../core/run/trial.ts';
+import type { PinnedTask, PublishedSampler } from '../core/run/trial.ts';
 import type { WarmupProgress } from '../core/run/warm-up.ts';
 import { type CheckpointBook, NO_CHECKPOINTS, type ResumePoint, resumePoint } from '../core/training/checkpoints.ts';
 
 /** Rows kept in the workflow; all of them are in `metrics.jsonl`. */
 const ROWS_KEPT = 50;
-
-/** Weights of the student that can be sampled. */
-export type PublishedSampler = Extract<ModelRef, { readonly kind: 'sampler' }>;
 
 /** All that a run knows of itself: plain data, so that it can be carried into a new execution. */
 export type RunFacts = {
@@ -46,7 +43,7 @@ export type RunFacts = {
   interimTasks: readonly PinnedTask[] | null;
   training: TrainingRef | null;
   /** What steps sample from. */
-  sampler: ModelRef | null;
+  sampler: PublishedSampler | null;
   /** The weights that were published last; interim evaluations publish between refreshes of the sampler. */
   published: PublishedSampler | null;
   /** The newest saved training state, by the name of its step. */
@@ -118,13 +115,12 @@ export function meanStepUsd({ rows }: RunFacts): number {
 }
 
 /** The run's money as a step that is about to start sees it. */
-export function moneyOf(facts: RunFacts, maxUsd: number | null): MoneySoFar {
+export function moneyOf(facts: RunFacts): MoneySoFar {
   return {
     spentUsd: facts.spend.usd,
     stepUsd: facts.rows.map((row) => row.usd),
     stepsAhead: (facts.pinned?.plan.steps ?? 0) - facts.step - 1,
     evaluationsAheadUsd: aheadUsd(facts),
-    maxUsd,
   };
 }
 

@@ -11,7 +11,7 @@ import type { Outcome, Phase } from '../core/run/phase.ts';
 import type { PinnedRun } from '../core/run/pinned-run.ts';
 import type { TrainingRef } from '../core/run/results.ts';
 import { stepName } from '../core/run/step-name.ts';
-import type { ModelRef } from '../core/run/trial.ts';
+import type { PublishedSampler } from '../core/run/trial.ts';
 import type { RunResult } from './messages.ts';
 import { briefActivities } from './proxies.ts';
 import { RunBoard } from './run-board.ts';
@@ -55,7 +55,7 @@ export class Run {
     return this.facts.training;
   }
 
-  get sampler(): ModelRef {
+  get sampler(): PublishedSampler {
     if (!this.facts.sampler) throw new Error('no sampler yet');
     return this.facts.sampler;
   }
@@ -114,7 +114,7 @@ export class Run {
   async step(number: number) {
     const { ref: run, trialPrefix, plan, runId } = this.pinned;
     const { guard } = this.facts;
-    const money = moneyOf(this.facts, this.desk.maxUsd);
+    const money = moneyOf(this.facts);
     return this.child(`step ${number}`, () =>
       startChild(step, {
         workflowId: `${runId}.${stepName(number)}`,

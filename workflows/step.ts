@@ -2,19 +2,19 @@ import { CancellationScope, continueAsNew } from '@temporalio/workflow';
 import type { BlobRef } from '../core/ids.ts';
 import type { RunPlan } from '../core/run/pinned-run.ts';
 import type { GuardState, MoneySoFar, StepResult, TrainingRef } from '../core/run/results.ts';
-import { inSlotOrder } from '../core/run/slots.ts';
+import { inSlotOrder, slotsOf } from '../core/run/slots.ts';
 import { stepOfName } from '../core/run/step-name.ts';
-import type { EpisodeScore, ModelRef, PinnedTask, TrialSummary } from '../core/run/trial.ts';
+import type { EpisodeScore, PinnedTask, PublishedSampler, TrialSummary } from '../core/run/trial.ts';
 import { runSlot } from './one-trial.ts';
 import { briefActivities, teacher, training } from './proxies.ts';
-import { TrialPool } from './trial-pool.ts';
+import { type TaskSlot, TrialPool } from './trial-pool.ts';
 
 export type StepInput = {
   readonly run: BlobRef;
   readonly trialPrefix: string;
   readonly plan: RunPlan;
   readonly step: number;
-  readonly sampler: ModelRef;
+  readonly sampler: PublishedSampler;
   readonly training: TrainingRef;
   readonly guard: GuardState;
   readonly money: MoneySoFar;
@@ -31,9 +31,9 @@ export async function step(input: StepInput, carried?: Carried): Promise<StepRes
   const { version } = input.sampler;
   const startedAtMs = carried?.startedAtMs ?? Date.now();
   const tasks = carried?.tasks ?? (await briefActivities().drawStepTasks({ run, step: input.step }));
-  const taskOf = new Map(slotsOf(input, tasks));
-  const pool = new TrialPool<StepTrial>(`step ${input.step}`, [...taskOf.keys()], carried?.done ?? []);
-  await pool.fill(plan.trialConcurrency, (slot) => sampleAndScore(input, slot, taskOf.get(slot) as PinnedTask));
+  const slots = slotsOf(`${input.trialPrefix}-${stepMark(input.step)}`, tasks, plan.groupSize);
+  const pool = new TrialPool<StepTrial>(`step ${input.step}`, slots, carried?.done ?? []);
+  await pool.fill(plan.trialConcurrency, (slot) => sampleAndScore(input, slot));
   if (!pool.complete) return continueAsNew<typeof step>(input, { tasks, done: pool.done, startedAtMs });
 
   // An update that was started is finished and booked, whatever happens to the run around it.
@@ -56,11 +56,7 @@ export async function step(input: StepInput, carried?: Carried): Promise<StepRes
       run,
       step: input.step,
       tasks: tasks.length,
-      sampler: {
-        version,
-        path: input.sampler.kind === 'sampler' ? input.sampler.path : version,
-        stalenessSteps: input.step - 1 - stepOfName(version),
-      },
+      sampler: { version, path: input.sampler.path, stalenessSteps: input.step - 1 - stepOfName(version) },
       guard: input.guard,
       money: input.money,
       trials,
@@ -70,19 +66,11 @@ export async function step(input: StepInput, carried?: Carried): Promise<StepRes
   });
 }
 
-function slotsOf(input: StepInput, tasks: readonly PinnedTask[]): [string, PinnedTask][] {
-  const number = (value: number, width: number) => String(value).padStart(width, '0');
-  return tasks.flatMap((task, group) =>
-    Array.from({ length: input.plan.groupSize }, (_, attempt): [string, PinnedTask] => [
-      `${input.trialPrefix}-s${number(input.step, 4)}-${number(group, 3)}-${attempt}`,
-      task,
-    ]),
-  );
-}
+const stepMark = (step: number) => `s${String(step).padStart(4, '0')}`;
 
-async function sampleAndScore(input: StepInput, slot: string, task: PinnedTask): Promise<StepTrial> {
+async function sampleAndScore(input: StepInput, { id: slot, place, task }: TaskSlot): Promise<StepTrial> {
   const { run, plan, sampler } = input;
-  const summary = `step ${input.step} · trial ${slot.slice(slot.indexOf('-s') + 7)} · ${task.id}`;
+  const summary = `step ${input.step} · trial ${place} · ${task.id}`;
   const trial = await runSlot({ run, plan, slot, task, who: 'student', model: sampler, maxTurns: plan.rolloutMaxTurns, summary });
   if (trial.spans === null) return { slot, trial, score: null };
   const score = await teacher().scoreEpisode.executeWithOptions({ summary: `${summary} · score` }, [

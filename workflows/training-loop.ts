@@ -1,14 +1,16 @@
 import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
 import type { SamplerPath, StatePath } from '../core/ids.ts';
+import { isExhausted } from '../core/measures/billing.ts';
 import type { Outcome } from '../core/run/phase.ts';
 import type { SavedWeights, StepResult } from '../core/run/results.ts';
 import { stepName } from '../core/run/step-name.ts';
+import type { PublishedSampler } from '../core/run/trial.ts';
 import { type ResumePoint, withCheckpoint } from '../core/training/checkpoints.ts';
 import type { distill } from './distill.ts';
 import { evaluateInterim, isInterimDue } from './evaluations.ts';
 import { training } from './proxies.ts';
 import type { Run } from './run.ts';
-import { addRow, meanStepUsd, type PublishedSampler, resumeOf } from './run-state.ts';
+import { addRow, meanStepUsd, resumeOf } from './run-state.ts';
 
 /** Runs the steps that are left. Returns an outcome when the guards end the run, null when all steps are done. */
 export async function trainSteps(run: Run): Promise<Outcome | null> {
@@ -47,7 +49,7 @@ async function bookStep(run: Run, result: StepResult): Promise<void> {
   run.facts.guard = result.guard;
   addRow(run.facts, result.row);
   for (const warning of result.row.warnings) run.note(`step ${result.row.step}: ${warning}`);
-  if (result.overCap) run.note(`step ${result.row.step}: the run has passed its cap`);
+  if (isExhausted(result.row.cumulative_usd, run.desk.maxUsd)) run.note(`step ${result.row.step}: the run has passed its cap`);
   await run.book(result.meters);
 }
 
@@ -66,7 +68,7 @@ async function publish(run: Run): Promise<PublishedSampler> {
     { run: run.pinned.ref, training: run.training, name },
   ]);
   run.facts.training = { ...run.training, nextSeqId: saved.nextSeqId };
-  run.facts.published = { kind: 'sampler', model: run.pinned.plan.studentModel, path: saved.path, version: name };
+  run.facts.published = { kind: 'sampler', model: run.pinned.plan.student.model, path: saved.path, version: name };
   return run.facts.published;
 }
 

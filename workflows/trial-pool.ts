@@ -1,9 +1,13 @@
 import { CancellationScope, condition, setHandler, workflowInfo } from '@temporalio/workflow';
-import type { TrialSummary } from '../core/run/trial.ts';
+import type { Slot } from '../core/run/slots.ts';
+import type { PinnedTask, TrialSummary } from '../core/run/trial.ts';
 import { progressQuery, type TrialProgress } from './messages.ts';
 
 /** A place in a batch (task × attempt) and what came of it; a trial that was tried again keeps its slot. */
 export type Slotted = { readonly slot: string; readonly trial: TrialSummary };
+
+/** A slot of a batch of tasks. */
+export type TaskSlot = Slot<PinnedTask>;
 
 /** All that a pool needs to know of a slot that is filled. */
 type Pooled = { readonly slot: string; readonly trial: Pick<TrialSummary, 'executed' | 'passed'> };
@@ -19,9 +23,9 @@ export class TrialPool<Result extends Pooled> {
   readonly done: Result[];
   private running = 0;
   private readonly label: string;
-  private readonly slots: readonly string[];
+  private readonly slots: readonly TaskSlot[];
 
-  constructor(label: string, slots: readonly string[], done: readonly Result[]) {
+  constructor(label: string, slots: readonly TaskSlot[], done: readonly Result[]) {
     this.label = label;
     this.slots = slots;
     this.done = [...done];
@@ -34,11 +38,11 @@ export class TrialPool<Result extends Pooled> {
   }
 
   /** Returns when every slot is filled or the history is full. When one slot fails for good, no more are started, and it rejects once the running ones have ended. */
-  async fill(concurrency: number, runOne: (slot: string) => Promise<Result>): Promise<void> {
+  async fill(concurrency: number, runOne: (slot: TaskSlot) => Promise<Result>): Promise<void> {
     const filled = new Set(this.done.map((result) => result.slot));
     const failures: unknown[] = [];
     const mostRunning = Math.min(concurrency, MOST_RUNNING);
-    for (const slot of this.slots.filter((slot) => !filled.has(slot))) {
+    for (const slot of this.slots.filter(({ id }) => !filled.has(id))) {
       await CancellationScope.nonCancellable(() => condition(() => this.running < mostRunning || failures.length > 0));
       if (failures.length > 0 || workflowInfo().continueAsNewSuggested) break;
       this.running++;

@@ -61,7 +61,7 @@ const TRAIN: TrainResult = {
   meters: { student_train: 15 },
   wallMs: 1,
 };
-const MONEY: MoneySoFar = { spentUsd: 0.1, stepUsd: [0.1], stepsAhead: 2, evaluationsAheadUsd: 0.3, maxUsd: 5 };
+const MONEY: MoneySoFar = { spentUsd: 0.1, stepUsd: [0.1], stepsAhead: 2, evaluationsAheadUsd: 0.3 };
 type Slotted = { readonly slot: string; readonly trial: ClosedTrial; readonly score: ClosedScore | null };
 const close = (trials: readonly Slotted[]) =>
   closeTrainingStep({

@@ -2,7 +2,6 @@ import type { RunConfig } from '../config/schema.ts';
 import type { GuardState, MoneySoFar, StepResult, TrainResult } from '../run/results.ts';
 import type { EpisodeScore, TrialSummary } from '../run/trial.ts';
 import { batchStats } from './batch-stats.ts';
-import { isExhausted } from './billing.ts';
 import { type Breach, checkTripwire, countEmptyStep } from './guards.ts';
 import { batchHealth } from './health.ts';
 import { addMeters } from './meters.ts';
@@ -75,7 +74,6 @@ export function closeTrainingStep({ step, tasks, sampler, guard, money, trials, 
     guard: empty.guard,
     kill: tripwire.kill ? told(...tripwire.breaches.filter(({ level }) => level === 'kill')) : null,
     starved: empty.stop,
-    overCap: isExhausted(row.cumulative_usd, money.maxUsd),
   };
 }
 

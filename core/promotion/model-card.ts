@@ -5,7 +5,7 @@ export type CardFacts = {
   readonly name: string;
   readonly version: number;
   readonly runId: string;
-  readonly plan: { readonly studentModel: string; readonly teacherModel: string };
+  readonly plan: { readonly student: { readonly model: string }; readonly teacher: { readonly model: string } };
   readonly holdout: readonly unknown[];
   readonly verdict: GateVerdict;
   readonly weights: SavedWeights;
@@ -19,7 +19,7 @@ export function modelCard(facts: CardFacts): string {
   return [
     `# ${facts.name} v${facts.version}`,
     '',
-    `Distilled by run \`${facts.runId}\` in ${facts.steps} steps: \`${facts.plan.studentModel}\` learned from \`${facts.plan.teacherModel}\`.`,
+    `Distilled by run \`${facts.runId}\` in ${facts.steps} steps: \`${facts.plan.student.model}\` learned from \`${facts.plan.teacher.model}\`.`,
     '',
     `| held-out solve rate | |`,
     `|---|---|`,

@@ -14,8 +14,8 @@ export type PinnedAgent = {
 
 /** What the workflow itself needs of the config: counts, times and caps, compiled once when the run is resolved. */
 export type RunPlan = {
-  readonly studentModel: string;
-  readonly teacherModel: string;
+  /** The student before any training. */
+  readonly student: ModelRef;
   /** The teacher as it is sampled: its base model or a checkpoint of it. */
   readonly teacher: ModelRef;
   readonly steps: number;

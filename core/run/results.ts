@@ -85,7 +85,6 @@ export type MoneySoFar = {
   readonly stepsAhead: number;
   /** USD of what is to come beside steps. */
   readonly evaluationsAheadUsd: number;
-  readonly maxUsd: number | null;
 };
 
 /** A finished step: its row, and what the guards decided from it. */
@@ -99,8 +98,6 @@ export type StepResult = {
   readonly kill: string | null;
   /** True when too many steps in a row trained nothing. */
   readonly starved: boolean;
-  /** True when the run has cost more than its cap. */
-  readonly overCap: boolean;
 };
 
 export type GateVerdict = {

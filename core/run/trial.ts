@@ -6,6 +6,9 @@ export type ModelRef =
   | { readonly kind: 'base'; readonly model: string; readonly version: string }
   | { readonly kind: 'sampler'; readonly model: string; readonly path: SamplerPath; readonly version: string };
 
+/** Weights of the student that can be sampled: those after a step. */
+export type PublishedSampler = Extract<ModelRef, { readonly kind: 'sampler' }>;
+
 /** A task as the run pinned it: its directory may not change while the run lives. */
 export type PinnedTask = { readonly id: string; readonly path: string; readonly digest: string };
 

@@ -23,9 +23,6 @@ export type Trajectory = {
 /** What the teacher's attempts came to. `list` holds the trajectories as JSON. */
 export type CollectedTrajectories = {
   readonly list: BlobRef;
-  readonly trials: number;
-  readonly executed: number;
-  readonly passed: number;
   readonly meters: MeterTokens;
 };
 

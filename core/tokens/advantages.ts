@@ -32,6 +32,8 @@ export type Advantages = {
   readonly stats: AdvantageStats;
   /** Mean of student − teacher over the scored positions of the batch; null when nothing is scored. */
   readonly reverseKlNatsPerToken: number | null;
+  /** The positions that it is a mean over. */
+  readonly klTokens: number;
 };
 
 /**
@@ -48,14 +50,14 @@ export function computeAdvantages(datums: readonly Datum[], rows: readonly Float
   const advantages: Float64Array[] = [];
   const keptStretches: Stretches[] = [];
   let kl = 0;
-  let scoredTokens = 0;
+  let klTokens = 0;
   let clippedTokens = 0;
   datums.forEach((datum, i) => {
     const row = at(rows, i);
     // A row of the wrong length cannot be paired with tokens. Every other one counts in the KL: the scores of a dropped datum are real.
     if (row.length !== datum.tokens.length) return;
     kl = addKl(kl, datum, row);
-    scoredTokens += countScores(row);
+    klTokens += countScores(row);
     const stretches = lossStretches(datum.mask);
     if (!scoresEveryLossToken(row, stretches)) return;
     const gaps = new Float64Array(row.length);
@@ -77,7 +79,7 @@ export function computeAdvantages(datums: readonly Datum[], rows: readonly Float
     advantageMean,
     advantageStd: advantageMean === null ? null : deviation(advantageMean, advantages, keptStretches, lossTokens),
   };
-  return { kept, advantages, stats, reverseKlNatsPerToken: scoredTokens === 0 ? null : kl / scoredTokens };
+  return { kept, advantages, stats, reverseKlNatsPerToken: klTokens === 0 ? null : kl / klTokens, klTokens };
 }
 
 /**

@@ -52,44 +52,31 @@ export function prepareBatch(batch: ScoredBatch, options: BatchOptions): Prepare
     advantageClip: train.advantage_clip,
     centerAdvantages: train.center_advantages,
   });
-  const { reverseKlNatsPerToken } = computed;
-  const kl = { reverseKlNatsPerToken, klTokens: scoredPositions(batch) };
+  const { reverseKlNatsPerToken, klTokens } = computed;
+  const kl = { reverseKlNatsPerToken, klTokens };
   const loss = wireLoss(train.loss);
   if (train.loss === 'topk_ce') {
     const { replicas, stats } = buildTopkReplicas(batch.datums, batch.candidates ?? [], train.topk);
+    const { sourceDatums: _, ...counts } = stats;
     const none = { clippedTokens: 0, advantageMean: null, advantageStd: null };
     const sequences = topkToWire(replicas);
     const updates = replicas.length === 0 ? [] : split(sequences, sourcesOf(replicas), options);
-    return { loss, updates, figures: { ...stats, ...none, ...kl }, trainTokens: tokensOf(replicas.map(({ datum }) => datum)) };
+    return { loss, updates, figures: { ...counts, ...none, ...kl }, trainTokens: tokensOf(replicas.map(({ datum }) => datum)) };
   }
-  const { kept, stats } = computed;
-  const isEmpty = stats.nonZeroTokens === 0;
+  const { kept } = computed;
+  const { nonZeroTokens, ...counts } = computed.stats;
+  const isEmpty = nonZeroTokens === 0;
   const advantages = options.alterAdvantages?.(computed.advantages) ?? computed.advantages;
   const sequences = toWire(train.loss, kept, advantages);
   const updates = isEmpty ? [] : split(sequences, [...kept.keys()], options);
-  return { loss, updates, figures: { ...figuresIn(stats), ...kl }, trainTokens: isEmpty ? 0 : tokensOf(kept) };
+  return { loss, updates, figures: { ...counts, ...kl }, trainTokens: isEmpty ? 0 : tokensOf(kept) };
 }
 
 const sourcesOf = (replicas: readonly { readonly source: number }[]) => replicas.map(({ source }) => source);
 
 const tokensOf = (datums: readonly Datum[]) => datums.reduce((sum, { tokens }) => sum + tokens.length, 0);
 
-function figuresIn({ datums, mismatchDrops, lossTokens, contextTokens, clippedTokens, advantageMean, advantageStd }: AdvantageStats) {
-  return { datums, mismatchDrops, lossTokens, contextTokens, clippedTokens, advantageMean, advantageStd };
-}
-
 function split<T>(sequences: readonly T[], sources: readonly number[], { train, runName, step }: BatchOptions): T[][] {
   const chunks = planMinibatches({ sources, numSubsteps: train.num_substeps, runName, step });
   return chunks.map((chunk) => chunk.map((index) => sequences[index] as T));
-}
-
-/** Positions that the reverse KL is a mean over. */
-function scoredPositions({ datums, rows }: ScoredBatch): number {
-  let count = 0;
-  datums.forEach(({ tokens }, d) => {
-    const row = rows[d];
-    if (row?.length !== tokens.length) return;
-    for (let p = 1; p < row.length; p++) if (Number.isFinite(row[p])) count++;
-  });
-  return count;
 }

@@ -41,8 +41,7 @@ export const evidence = (mean: number): Evidence => ({
 
 export function plan(over: Partial<RunPlan> = {}): RunPlan {
   return {
-    studentModel: 'student',
-    teacherModel: 'teacher',
+    student: { kind: 'base', model: 'student', version: 'student' },
     teacher: { kind: 'base', model: 'teacher', version: 'teacher' },
     steps: 2,
     tasksPerBatch: 2,
@@ -173,12 +172,7 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
       meters: { student_train: 3 * episodes.length },
       wallMs: 5,
     }),
-    checkTrainingTasks: async () => undefined,
-    keepTrajectories: async ({ trajectories, meters }) => {
-      const executed = trajectories.filter((trajectory) => trajectory.executed);
-      const passed = executed.filter((trajectory) => trajectory.passed).length;
-      return { list: blob('trajectories'), trials: trajectories.length, executed: executed.length, passed, meters };
-    },
+    keepTrajectories: async () => blob('trajectories'),
     gatherWarmup: async () => ({ ref: blob('set'), datums: 4, updateUsd: 0.01, notice: 'warm-up on 4 sequences' }),
     drawWarmup: async ({ update }) => [update % 4, (update + 1) % 4],
     noteWarmup: async () => undefined,
@@ -258,7 +252,6 @@ export function stepResult(
     guard,
     kill: null,
     starved: false,
-    overCap: false,
     ...over,
   };
 }

@@ -5,6 +5,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { MeterTokens } from '../../core/measures/meters.ts';
 import type { RunPlan } from '../../core/run/pinned-run.ts';
 import type { distill } from '../../workflows/distill.ts';
 import { pauseUpdate, type RunStatus, resumeUpdate, setBudgetUpdate, statusQuery, stopUpdate } from '../../workflows/messages.ts';
@@ -47,7 +48,7 @@ function observed() {
     };
   const activities: Partial<AllActivities> = {
     runTrial: noting(({ trialId, who, model, maxTurns }) => `trial ${trialId} ${who} ${model.version} ${maxTurns}`, fake.runTrial),
-    keepTrajectories: noting(({ trajectories, meters }) => `keep ${trajectories.length} ${JSON.stringify(meters)}`, fake.keepTrajectories),
+    keepTrajectories: noting(({ trajectories }) => `keep ${trajectories.length}`, fake.keepTrajectories),
     gatherWarmup: noting(({ list }) => `gather ${list}`, fake.gatherWarmup),
     openTraining: noting(() => 'open', fake.openTraining),
     trainWarmup: noting(({ update, places, training }) => `update ${update} on ${places} at ${training.nextSeqId}`, fake.trainWarmup),
@@ -125,9 +126,14 @@ describe('a run with a warm-up', () => {
       kept = order;
       return fakeActivities().keepTrajectories(order);
     };
-    await run({ resolveRun: warmed({}), runTrial, keepTrajectories }, (handle) => handle.result());
+    const booked: MeterTokens[] = [];
+    const tallySpend: AllActivities['tallySpend'] = async (order) => {
+      booked.push(order.meters);
+      return fakeActivities().tallySpend(order);
+    };
+    await run({ resolveRun: warmed({}), runTrial, keepTrajectories, tallySpend }, (handle) => handle.result());
     expect(kept?.trajectories.map(({ trialId }) => trialId)).toEqual(['0123abcd-w-0000-0', '0123abcd-w-0001-0-r1', '0123abcd-w-0002-0']);
-    expect(kept?.meters).toEqual({ student_sample: 12 });
+    expect(booked[2]).toEqual({ student_sample: 2 + 12 }); // two baselines, four attempts
   });
 
   it('goes on in new executions without playing a trial or making an update twice, also when attempts die; histories replay', async () => {

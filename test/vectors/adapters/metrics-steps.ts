@@ -1,5 +1,5 @@
 import type { RunConfig } from '../../../core/config/schema.ts';
-import { scoringMeters } from '../../../core/measures/billing.ts';
+import { isExhausted, scoringMeters } from '../../../core/measures/billing.ts';
 import { type ClosedScore, type ClosedTrial, closeTrainingStep } from '../../../core/measures/training-step.ts';
 import { trialFigures } from '../../../core/measures/trial-figures.ts';
 import { type GuardState, NO_GUARD_STATE, type StepResult, type TrainResult } from '../../../core/run/results.ts';
@@ -33,7 +33,7 @@ export function runSteps(input: StepsCase, config: RunConfig) {
       tasks: input.tasks_in_batch,
       sampler: { version: 'step-0000', path: input.sampler_path, stalenessSteps: 0 },
       guard,
-      money: { spentUsd, stepUsd: [], stepsAhead: 0, evaluationsAheadUsd: 0, maxUsd: config.budget.max_usd },
+      money: { spentUsd, stepUsd: [], stepsAhead: 0, evaluationsAheadUsd: 0 },
       trials: raw.trials.map((trial, i) => ({ trial: closedTrial(trial, config), score: scored[i]?.score ?? null })),
       train: train(raw, scored, config, step),
       wallMs: 0,
@@ -41,11 +41,14 @@ export function runSteps(input: StepsCase, config: RunConfig) {
     });
     guard = result.guard;
     spentUsd = result.row.cumulative_usd;
-    return { row: result.row, stop: stopOf(result) };
+    return { row: result.row, stop: stopOf(result, config.budget.max_usd) };
   });
 }
 
-const stopOf = ({ overCap, starved, kill }: StepResult) => (overCap ? 'budget' : starved ? 'empty_batches' : kill ? 'degeneration' : null);
+function stopOf({ row, starved, kill }: StepResult, maxUsd: number | null) {
+  if (isExhausted(row.cumulative_usd, maxUsd)) return 'budget';
+  return starved ? 'empty_batches' : kill ? 'degeneration' : null;
+}
 
 function closedTrial(raw: RawTrial, config: RunConfig): ClosedTrial {
   const { spans } = toEpisode(raw.trial, raw.stop_reason, raw.calls);
