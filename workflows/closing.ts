@@ -5,7 +5,7 @@ import { evaluateHoldout } from './evaluations.ts';
 import { briefActivities } from './proxies.ts';
 import type { Run } from './run.ts';
 import { evaluationOf } from './run-state.ts';
-import { refreshSampler, saveCheckpoint } from './training-loop.ts';
+import { refreshSampler, saveCheckpoint, saveState } from './training-loop.ts';
 
 /** From trained weights to a verdict, and to a promotion if the gate and a person agree. */
 export async function closeRun(run: Run): Promise<Outcome> {
@@ -41,8 +41,10 @@ async function promoted(run: Run): Promise<Outcome> {
 
 /** Weights and state are saved before anything else can fail. */
 export async function saveFinal(run: Run): Promise<void> {
-  run.facts.weights = await saveCheckpoint(run);
-  await refreshSampler(run);
+  const statePath = await saveState(run);
+  const samplerPath = await refreshSampler(run);
+  await saveCheckpoint(run);
+  run.facts.weights = { statePath, samplerPath };
 }
 
 async function decide(run: Run) {

@@ -2,7 +2,7 @@ import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@te
 import type { SamplerPath, StatePath } from '../core/ids.ts';
 import { isExhausted } from '../core/measures/billing.ts';
 import type { Outcome } from '../core/run/phase.ts';
-import type { SavedWeights, StepResult } from '../core/run/results.ts';
+import type { StepResult } from '../core/run/results.ts';
 import { stepName } from '../core/run/step-name.ts';
 import type { PublishedSampler } from '../core/run/trial.ts';
 import { type ResumePoint, withCheckpoint } from '../core/training/checkpoints.ts';
@@ -84,13 +84,13 @@ export async function saveState(run: Run, name = stepName(run.facts.step)): Prom
   return saved.path;
 }
 
-/** Saves the weights of the last finished step, to train on from and to sample from, and enters them in the book. */
-export async function saveCheckpoint(run: Run): Promise<SavedWeights> {
-  const { step } = run.facts;
+/** Saves the state that the last finished step left, and enters it in the book, with its sampler where it was published. */
+export async function saveCheckpoint(run: Run): Promise<StatePath> {
   const statePath = await saveState(run);
-  const { path: samplerPath } = await publish(run);
+  const { step, published } = run.facts;
+  const samplerPath = published?.version === stepName(step) ? published.path : null;
   run.facts.checkpoints = withCheckpoint(run.facts.checkpoints, { step, statePath, samplerPath });
-  return { statePath, samplerPath };
+  return statePath;
 }
 
 function whereToGoOn({ latest, restoreFrom }: ResumePoint): string {

@@ -1,7 +1,7 @@
 import type { SamplerPath, StatePath } from '../ids.ts';
 
-/** Saved weights after a step: training state to go on from, and sampler weights. */
-export type Checkpoint = { readonly step: number; readonly statePath: StatePath; readonly samplerPath: SamplerPath };
+/** Saved weights after a step: training state to go on from, and sampler weights where they were published. */
+export type Checkpoint = { readonly step: number; readonly statePath: StatePath; readonly samplerPath: SamplerPath | null };
 
 /** What a run has saved so far. */
 export type CheckpointBook = {

@@ -75,12 +75,12 @@ describe('a run with a warm-up', () => {
       expect(status.spend.usd).toBeCloseTo((1 + 1 + 6 * 3 + 2 * 6 + 4 * 3 + 1) / 100);
     });
     expect(calls.filter((call) => call.includes('-w-')).sort()).toEqual(
-      ['0000-0', '0000-1', '0001-0', '0001-1', '0002-0', '0002-1'].map((slot) => `trial 0123abcd-w-${slot} teacher teacher 5`),
+      ['000-0', '000-1', '001-0', '001-1', '002-0', '002-1'].map((slot) => `trial 0123abcd-w-${slot} teacher teacher 5`),
     );
     expect(withoutTrials(calls)).toEqual([
       'evaluated teacher',
       'evaluated student-before',
-      'keep 6 {"student_sample":18}',
+      'keep 6',
       'gather sha256:trajectories',
       'open',
       'update 1 on 1,2 at 1',
@@ -121,7 +121,7 @@ describe('a run with a warm-up', () => {
   it('tries a trial again whose infrastructure failed, and pays for both', async () => {
     let kept: Parameters<AllActivities['keepTrajectories']>[0] | undefined;
     const runTrial: AllActivities['runTrial'] = async (spec) =>
-      trialOf(spec, spec.trialId.endsWith('-w-0001-0') ? { executed: false, passed: false } : {});
+      trialOf(spec, spec.trialId.endsWith('-w-001-0') ? { executed: false, passed: false } : {});
     const keepTrajectories: AllActivities['keepTrajectories'] = async (order) => {
       kept = order;
       return fakeActivities().keepTrajectories(order);
@@ -132,7 +132,7 @@ describe('a run with a warm-up', () => {
       return fakeActivities().tallySpend(order);
     };
     await run({ resolveRun: warmed({}), runTrial, keepTrajectories, tallySpend }, (handle) => handle.result());
-    expect(kept?.trajectories.map(({ trialId }) => trialId)).toEqual(['0123abcd-w-0000-0', '0123abcd-w-0001-0-r1', '0123abcd-w-0002-0']);
+    expect(kept?.trajectories.map(({ trialId }) => trialId)).toEqual(['0123abcd-w-000-0', '0123abcd-w-001-0-r1', '0123abcd-w-002-0']);
     expect(booked[2]).toEqual({ student_sample: 2 + 12 }); // two baselines, four attempts
   });
 
