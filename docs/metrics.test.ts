@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { parseRunConfig } from '../core/config/index.ts';
@@ -10,7 +10,7 @@ import { NO_GUARD_STATE } from '../core/run/results.ts';
 /** The reference of a metrics row against a row: every field, its denominator, and what it holds over nothing. */
 
 const PAGE = readFileSync(join(import.meta.dirname, 'metrics.md'), 'utf8');
-const [ROW_PART = '', FILES_PART = ''] = PAGE.split('## The other files of a run folder');
+const [ROW_PART = ''] = PAGE.split('## The other files of a run folder');
 
 type Documented = {
   readonly field: string;
@@ -63,14 +63,4 @@ it.each(DOCUMENTED)('$field: what is measured has a unit, texts and lists have n
   const value = metricsRowOf()[field as keyof MetricsRow];
   const isMeasured = typeof value !== 'string' && !Array.isArray(value) && field !== 'step';
   expect(unit !== '').toBe(isMeasured);
-});
-
-it('names every file that the activities write into a run folder', () => {
-  const activities = join(import.meta.dirname, '..', 'activities');
-  const sources = readdirSync(activities).filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'));
-  const code = sources.map((name) => readFileSync(join(activities, name), 'utf8')).join('\n');
-  const written = new Set([...code.matchAll(/\.(?:write|append)\('([\w.-]+)'/g)].map(([, file = '']) => file));
-  const named = [...FILES_PART.matchAll(/^\| `([\w.-]+)` *\| *\S[^|]*\|/gm)].map(([, file]) => file);
-  expect(written).toContain('metrics.jsonl');
-  expect(named).toEqual(expect.arrayContaining([...written]));
 });
