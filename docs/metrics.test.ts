@@ -6,6 +6,7 @@ import type { MetricsRow } from '../core/measures/metrics-row.ts';
 import { metricsRowOf } from '../core/measures/testing/rows.ts';
 import { closeTrainingStep } from '../core/measures/training-step.ts';
 import { NO_GUARD_STATE } from '../core/run/results.ts';
+import { trainedOf } from '../core/run/testing/facts.ts';
 
 /** The reference of a metrics row against a row: every field, its denominator, and what it holds over nothing. */
 
@@ -29,8 +30,8 @@ const DOCUMENTED: Documented[] = [...ROW_PART.matchAll(/^\| `(\w+)` *\|(.*)\|$/g
 function emptyRow(): Readonly<Record<string, unknown>> {
   const parsed = parseRunConfig('student.base_model = "s"\nteacher.model = "t"\nharbor.job_template = "j"\n', 'run.toml');
   if (!parsed.ok) throw new Error('the config of this test is wrong');
-  const nothing = { datums: 0, mismatchDrops: 0, lossTokens: 0, contextTokens: 0, clippedTokens: 0, advantageMean: null };
-  const trained = { ...nothing, advantageStd: null, reverseKlNatsPerToken: null, klTokens: 0, losses: [], gradNorms: [] };
+  const zeros = { datums: 0, lossTokens: 0, contextTokens: 0, klTokens: 0 };
+  const trained = trainedOf({ ...zeros, advantageMean: null, advantageStd: null, reverseKlNatsPerToken: null, losses: [], gradNorms: [] });
   return closeTrainingStep({
     step: 1,
     tasks: 0,
