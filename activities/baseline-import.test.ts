@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { BaselineReport } from '../core/gate/baseline-report.ts';
+import type { BaselineReport } from '../core/gate/baseline-report.ts';
+import { baselineReportOf } from '../core/run/testing/facts.ts';
 import { sha256 } from './digest.ts';
 import { CONFIG, failureOf, Project } from './testing/project.ts';
 
@@ -9,27 +10,18 @@ beforeEach(async () => {
 });
 afterEach(() => project[Symbol.asyncDispose]());
 
-const TEACHER = BaselineReport.parse({
-  name: 'baseline-teacher',
-  provider_model: 'stillroom/tiny-teacher',
-  base_model: 'stillroom/tiny-teacher',
-  task_ids: ['y', 'x'],
-  attempts: 3,
-  trials: 6,
-  solve_rate: 0.5,
-  empty_span_trials: 0,
-  executed_trials: 6,
-  per_task: [
-    { task_id: 'x', executed: 3, passed: 3 },
-    { task_id: 'y', executed: 3, passed: 0 },
-  ],
-});
-const STUDENT: BaselineReport = {
-  ...TEACHER,
-  name: 'baseline-student',
-  provider_model: 'stillroom/tiny-student',
-  base_model: 'stillroom/tiny-student',
-};
+const baselineOf = (which: 'teacher' | 'student') =>
+  baselineReportOf({
+    name: `baseline-${which}`,
+    provider_model: `stillroom/tiny-${which}`,
+    base_model: `stillroom/tiny-${which}`,
+    task_ids: ['y', 'x'],
+    per_task: [
+      { task_id: 'x', executed: 3, passed: 3 },
+      { task_id: 'y', executed: 3, passed: 0 },
+    ],
+  });
+const [TEACHER, STUDENT] = [baselineOf('teacher'), baselineOf('student')];
 const BOTH = '[eval]\nteacher_baseline_from = "old/t.json"\nstudent_baseline_from = "old/s.json"\n';
 
 async function resolve(teacher: object, student: object, more = '') {

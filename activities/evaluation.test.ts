@@ -5,7 +5,7 @@ import type { BlobRef } from '../core/ids.ts';
 import type { EvalResult } from '../core/run/results.ts';
 import { GateBook } from '../services/stores/gate-book.ts';
 import { createEvaluationActivities } from './evaluation.ts';
-import { brokenTrial, evaluated, trialOf } from './testing/facts.ts';
+import { attempt, brokenAttempt, evaluated } from './testing/facts.ts';
 import { CONFIG, failureOf, Project } from './testing/project.ts';
 
 let project: Project;
@@ -28,12 +28,12 @@ const written = async (path: string) => JSON.parse(await readFile(join(project.r
 describe('an evaluation', () => {
   it('counts attempts by task, over executed trials only, and keeps its trials in the run folder', async () => {
     const trials = [
-      trialOf('x', true),
-      trialOf('x', false),
-      brokenTrial('x', 'no sandbox'),
-      trialOf('y', true),
-      trialOf('y', true, { reward: 1, exceptionType: 'AgentTimeoutError', exceptionMessage: 'late' }),
-      brokenTrial('z', 'no grader'),
+      attempt('x', true),
+      attempt('x', false),
+      brokenAttempt('x', 'no sandbox'),
+      attempt('y', true),
+      attempt('y', true, { reward: 1, exceptionType: 'AgentTimeoutError', exceptionMessage: 'late' }),
+      brokenAttempt('z', 'no grader'),
     ];
     const result = await activities().closeEvaluation({
       run: await pinned('r'),
@@ -57,7 +57,7 @@ describe('an evaluation', () => {
     ['student-before', 'baseline-student.json', 'student_baseline_from'],
   ] as const)('that is a baseline (%s) leaves a report that another run can import', async (label, file, key) => {
     const name = `stillroom/tiny-${label === 'teacher' ? 'teacher' : 'student'}`;
-    const trials = [trialOf('x', true), trialOf('x', false), brokenTrial('y', 'no sandbox')];
+    const trials = [attempt('x', true), attempt('x', false), brokenAttempt('y', 'no sandbox')];
     const run = await pinned('r', '[gate]\nk = 2\n');
     await activities().closeEvaluation({ run, label, model: { kind: 'base', model: name, version: name }, trials, startedAtMs: 0 });
     const from = await project.resolve({ config: `${CONFIG}[gate]\nk = 2\n[eval]\n${key} = "runs/r/${file}"\n` }, { runId: 'next' });
@@ -79,14 +79,14 @@ describe('an evaluation', () => {
       run: await pinned('r'),
       label: 'interim-0004',
       model,
-      trials: [trialOf('a', true)],
+      trials: [attempt('a', true)],
       startedAtMs: 0,
     });
     expect(await project.names('runs/r')).toEqual(['eval-interim-0004.json', 'run.json']);
   });
 
   it('of which nothing was executed fails by name, for good, with the first reason', async () => {
-    const trials = [brokenTrial('x', 'no sandbox'), brokenTrial('y', 'no grader')];
+    const trials = [brokenAttempt('x', 'no sandbox'), brokenAttempt('y', 'no grader')];
     const closing = activities().closeEvaluation({ run: await pinned('r'), label: 'teacher', model, trials, startedAtMs: 0 });
     expect(await failureOf(closing)).toEqual({
       type: 'NothingExecuted',

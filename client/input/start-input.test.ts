@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { baselineReportOf } from '../../core/run/testing/facts.ts';
 import { CliError } from '../errors.ts';
 import { MAX_INPUT_FILE_BYTES } from './files.ts';
 import { buildStartInput, prepareStart, type StartRequest } from './start-input.ts';
@@ -15,16 +16,7 @@ model = "t"
 job_template = "job.json"
 `;
 const TEMPLATE = JSON.stringify({ environment: { type: 'docker' }, datasets: [{ path: 'tasks' }] });
-const BASELINE = {
-  name: 'baseline-teacher',
-  provider_model: 't',
-  task_ids: ['twin'],
-  attempts: 3,
-  trials: 3,
-  solve_rate: 1,
-  empty_span_trials: 0,
-  executed_trials: 3,
-};
+const BASELINE = baselineReportOf({ base_model: null, task_ids: ['twin'], trials: 3, solve_rate: 1, executed_trials: 3 });
 
 let root: string;
 beforeAll(() => {

@@ -2,6 +2,7 @@ import type { Evidence } from '../../core/gate/evidence.ts';
 import type { SpendLine } from '../../core/measures/billing.ts';
 import { METERS, type Meter } from '../../core/measures/meters.ts';
 import type { EvalLabel, EvalResult, GateVerdict } from '../../core/run/results.ts';
+import { evaluationOf } from '../../core/run/testing/facts.ts';
 import type { RunResult, RunSpend, RunStatus } from '../../workflows/messages.ts';
 
 /** Runs for tests of the views: everything empty but what the test names. */
@@ -56,20 +57,9 @@ export function runSpend(
 
 /** An evaluation of `tasks` tasks with three attempts each. */
 export function evaluation(label: EvalLabel, passed: number, executed: number, tasks = 48): EvalResult {
-  return {
-    label,
-    source: 'measured',
-    model: { kind: 'base', model: label, version: label },
-    trials: tasks * 3,
-    executed,
-    passed,
-    infraFailed: tasks * 3 - executed,
-    solveRate: executed === 0 ? null : passed / executed,
-    perTask: Array.from({ length: tasks }, (_, index) => ({ taskId: `task-${index}`, executed: 3, passed: 1 })),
-    meters: {},
-    usd: 0.01,
-    wallMs: 9_000,
-  };
+  const perTask = Array.from({ length: tasks }, (_, index) => ({ taskId: `task-${index}`, executed: 3, passed: 1 }));
+  const model = { kind: 'base', model: label, version: label } as const;
+  return evaluationOf({ label, model, executed, passed, infraFailed: tasks * 3 - executed, perTask, usd: 0.01, wallMs: 9_000 });
 }
 
 export function verdict(known: Partial<GateVerdict>): GateVerdict {

@@ -1,21 +1,9 @@
 import { expect, it } from 'vitest';
 import type { EvalLabel, EvalResult } from '../run/results.ts';
+import { evaluationOf } from '../run/testing/facts.ts';
 import { type CostsSoFar, evaluationsAheadUsd, evaluationUsd } from './evaluations-ahead.ts';
 
-const done = (label: EvalLabel, usd: number, source: EvalResult['source'] = 'measured'): EvalResult => ({
-  label,
-  source,
-  model: { kind: 'base', model: 'm', version: 'm' },
-  trials: 10,
-  executed: 10,
-  passed: 5,
-  infraFailed: 0,
-  solveRate: 0.5,
-  perTask: [],
-  meters: {},
-  usd,
-  wallMs: 1,
-});
+const done = (label: EvalLabel, usd: number, source: EvalResult['source'] = 'measured') => evaluationOf({ label, usd, source });
 const nothing: CostsSoFar = { evaluations: [], interim: [], rows: [] };
 const rows = [
   { usd: 3, trials: 10 },

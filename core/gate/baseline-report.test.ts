@@ -1,26 +1,21 @@
 import { describe, expect, it } from 'vitest';
-import type { EvalResult } from '../run/results.ts';
+import { baselineReportOf, evaluationOf } from '../run/testing/facts.ts';
 import { BaselineReport, baselineReport, importedEvaluation } from './baseline-report.ts';
 import { BaselineError, chooseBaseline } from './baselines.ts';
 
 const model = { kind: 'base', model: 'T', version: 'T' } as const;
-const evaluation: EvalResult = {
-  label: 'teacher',
-  source: 'measured',
+const evaluation = evaluationOf({
   model,
-  trials: 6,
   executed: 5,
   passed: 4,
   infraFailed: 1,
-  solveRate: 0.8,
   perTask: [
     { taskId: 'h1', executed: 3, passed: 3 },
     { taskId: 'h2', executed: 2, passed: 1 },
   ],
   meters: { teacher_sample: 7 },
   usd: 0.5,
-  wallMs: 9,
-};
+});
 const report = baselineReport({
   which: 'teacher',
   evaluation,
@@ -59,6 +54,11 @@ describe('a measured baseline', () => {
 it('a report without counts by task is an evaluation without them, with its passed trials from the rate', () => {
   const { per_task: _, ...plain } = report;
   expect(importedEvaluation('teacher', model, BaselineReport.parse(plain))).toMatchObject({ perTask: [], passed: 4, solveRate: 0.8 });
+});
+
+it('what reports of other programs leave out has a default', () => {
+  const { base_model: _, infra_failed_trials: __, ...plain } = baselineReportOf({ base_model: 'T', infra_failed_trials: 1 });
+  expect(BaselineReport.parse(plain)).toEqual({ ...plain, base_model: null, infra_failed_trials: 0 });
 });
 
 describe('counts by task that say something else than the report', () => {

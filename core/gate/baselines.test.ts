@@ -1,19 +1,9 @@
 import { expect, it } from 'vitest';
+import { baselineReportOf } from '../run/testing/facts.ts';
 import type { BaselineReport } from './baseline-report.ts';
 import { BaselineError, type BaselineWanted, chooseBaseline } from './baselines.ts';
 
-const report: BaselineReport = {
-  name: 'baseline',
-  provider_model: 'T',
-  base_model: 'T',
-  task_ids: ['h1', 'h2'],
-  attempts: 3,
-  trials: 6,
-  solve_rate: 0.5,
-  empty_span_trials: 0,
-  executed_trials: 6,
-  infra_failed_trials: 0,
-};
+const report = baselineReportOf({ provider_model: 'T', base_model: 'T', task_ids: ['h1', 'h2'] });
 const wanted: Omit<BaselineWanted, 'which'> = { attempts: 3, holdout: ['h1', 'h2'], providerModel: 'T', baseModel: 'T', recorded: null };
 const outcome = (over: BaselineWanted) => {
   try {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseRunConfig } from '../config/index.ts';
-import type { TrialId } from '../ids.ts';
 import { type MoneySoFar, NO_GUARD_STATE, type TrainResult } from '../run/results.ts';
+import { trainedOf, trialOf } from '../run/testing/facts.ts';
 import type { TrialSummary } from '../run/trial.ts';
 import type { TrainedBatch } from './metrics-row.ts';
 import { solveRateOf } from './rates.ts';
@@ -14,50 +14,8 @@ const parsed = parseRunConfig(
 if (!parsed.ok) throw new Error('the config of this test must be valid');
 const { config } = parsed;
 
-const trial = (over: Partial<TrialSummary> = {}): TrialSummary => ({
-  trialId: 'x' as TrialId,
-  taskId: 'a',
-  spans: null,
-  reward: 1,
-  executed: true,
-  passed: true,
-  retry: 'never',
-  gradedScore: null,
-  exceptionType: null,
-  exceptionMessage: null,
-  stopReason: null,
-  calls: 1,
-  truncatedCalls: 0,
-  sampledTokens: 10,
-  negLogprobNats: 5,
-  scoredTokens: 10,
-  maskedTokens: 0,
-  overflow: false,
-  lengthStops: 0,
-  fragments: 1,
-  meters: { student_sample: 10 },
-  wallMs: 1,
-  ...over,
-});
-const train = (over: Partial<TrainedBatch> = {}): TrainResult => ({
-  nextSeqId: 3,
-  trained: {
-    datums: 1,
-    lossTokens: 10,
-    contextTokens: 5,
-    losses: [1],
-    gradNorms: [1],
-    reverseKlNatsPerToken: 0.5,
-    klTokens: 10,
-    advantageMean: 0,
-    advantageStd: 1,
-    clippedTokens: 0,
-    mismatchDrops: 0,
-    ...over,
-  },
-  meters: {},
-  wallMs: 1,
-});
+const trial = (over: Partial<TrialSummary> = {}) => trialOf({ stopReason: null, ...over });
+const train = (over: Partial<TrainedBatch> = {}): TrainResult => ({ nextSeqId: 3, trained: trainedOf(over), meters: {}, wallMs: 1 });
 const MONEY: MoneySoFar = { spentUsd: 0, stepUsd: [], stepsAhead: 0, evaluationsAheadUsd: 0 };
 const close = (trials: TrialSummary[], over: Partial<Parameters<typeof closeTrainingStep>[0]> = {}) =>
   closeTrainingStep({

@@ -1,10 +1,13 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BaselineReport } from '../../core/gate/baseline-report.ts';
 import type { EvalResult } from '../../core/run/results.ts';
+import { PROJECT_ROOT } from '../../services/settings/index.ts';
 import { runDirOf } from '../support/product.ts';
 import { KeysSetting, type Observed, quickTasks } from './setting.ts';
 
-/** A run that is looked at between steps, and one that starts from the baselines which the first one measured. */
+/** A run that is looked at between steps, and one with a warm-up that starts from the baselines which the first one measured. */
 const SIZE = {
   'rollout.max_turns': 2,
   'train.steps': 3,
@@ -14,6 +17,7 @@ const SIZE = {
   'train.sampler_refresh_every': 3,
   'gate.k': 2,
 };
+const WARM_UP = { 'warmup.steps': 1, 'warmup.rollouts_per_task': 1, 'warmup.keep': 'all' };
 const TASKS = { taskIds: quickTasks('train', /^copy-/, 4), holdoutTaskIds: quickTasks('holdout', /^delete-\w{3}-\w{6}$/, 3) };
 const FIRST = 'keys-evaluations';
 
@@ -24,7 +28,7 @@ beforeAll(async () => {
   setting = await KeysSetting.make();
   first = await setting.run({ runId: FIRST, keys: { ...SIZE, 'eval.every': 1, 'eval.tasks': 3, 'eval.k': 2 }, ...TASKS });
   const from = { 'eval.student_baseline_from': `${runDirOf(FIRST)}/baseline-student.json`, 'eval.defer_baselines': true };
-  second = await setting.run({ runId: 'keys-deferred', keys: { ...SIZE, 'train.steps': 1, ...from }, ...TASKS });
+  second = await setting.run({ runId: 'keys-deferred', keys: { ...SIZE, 'train.steps': 1, ...WARM_UP, ...from }, ...TASKS });
 }, 300_000);
 afterAll(() => setting?.[Symbol.asyncDispose](), 60_000);
 
@@ -82,4 +86,14 @@ describe('eval', () => {
       message: expect.stringMatching(/^eval\.teacher_baseline_from: .*import_other_teacher/),
     });
   });
+});
+
+it('the files of a run folder are those that the reference of the run folder names', () => {
+  const page = readFileSync(join(PROJECT_ROOT, 'docs/metrics.md'), 'utf8');
+  const [, files = ''] = page.split('## The other files of a run folder');
+  const named = [...files.matchAll(/^\| `([\w.-]+)` *\| *\S[^|]*\| *\S/gm)].map(([, file = '']) => file);
+  const forms = named.map((name) => new RegExp(`^${name.replaceAll('.', '\\.').replace('NNNN', '\\d{4}')}$`));
+  const left = [...new Set([...first.files, ...second.files])];
+  expect(left.filter((file) => !forms.some((form) => form.test(file)))).toEqual([]);
+  expect(named.filter((_, index) => !left.some((file) => forms[index]?.test(file)))).toEqual([]);
 });

@@ -1,51 +1,32 @@
-import { randomUUID } from 'node:crypto';
-import { Context } from '@temporalio/activity';
-import type { WorkflowHandle, WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
-import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { MeterTokens } from '../../core/measures/meters.ts';
 import type { RunPlan } from '../../core/run/pinned-run.ts';
-import type { distill } from '../../workflows/distill.ts';
 import { pauseUpdate, type RunStatus, resumeUpdate, setBudgetUpdate, statusQuery, stopUpdate } from '../../workflows/messages.ts';
-import { localServer, withWorkers, workflowBundle } from './environment.ts';
-import { type AllActivities, fakeActivities, pinned, trialOf } from './fake-activities.ts';
+import { localServer, workflowBundle } from './environment.ts';
+import { trialFor } from './facts.ts';
+import { type AllActivities, fakeActivities } from './fake-activities.ts';
+import { ask, notingIn, resolvedAs, serverOfFile, startIn, untilCancelled, waitsFor } from './runs.ts';
 
 /** Few enough that the warm-up of a dozen updates, and the collection for it, must go on in new executions. */
 const EVENTS_BEFORE_SUGGESTION = 70;
 
-let env: TestWorkflowEnvironment;
-beforeAll(async () => {
-  env = await localServer('--dynamic-config-value', `limit.historyCount.suggestContinueAsNew=${EVENTS_BEFORE_SUGGESTION}`);
-});
-afterAll(() => env?.teardown());
-
-type Handle = WorkflowHandle<typeof distill>;
-const INPUT = { agent: 'turn', config: 'run.toml', taskIds: ['a', 'b', 'c'], holdoutTaskIds: ['x', 'y'] };
-const ask = { by: 'tester' };
-
-function run<T>(activities: Partial<AllActivities>, test: (handle: Handle) => Promise<T>): Promise<T> {
-  return withWorkers(env, fakeActivities(activities), async (taskQueue) =>
-    test((await env.client.workflow.start('distill', { taskQueue, workflowId: `run-${randomUUID()}`, args: [INPUT] })) as Handle),
-  );
-}
+const env = serverOfFile(() =>
+  localServer('--dynamic-config-value', `limit.historyCount.suggestContinueAsNew=${EVENTS_BEFORE_SUGGESTION}`),
+);
+const run = startIn(env);
 
 const warmed = (warmup: Partial<RunPlan['warmup']>, more: Partial<RunPlan> = {}): AllActivities['resolveRun'] => {
   const plan = { steps: 1, warmup: { steps: 2, rolloutsPerTask: 1, loaded: false, ...warmup }, ...more };
-  return async ({ runId }) => pinned({ runId }, plan);
+  return resolvedAs({}, plan);
 };
 
 /** Activities that write down what matters of the order in which they are called. */
-function observed() {
+function observedWarmup() {
   const calls: string[] = [];
   const fake = fakeActivities();
-  const noting =
-    <Order, R>(told: (order: Order) => string, work: (order: Order) => R) =>
-    (order: Order) => {
-      calls.push(told(order));
-      return work(order);
-    };
+  const noting = notingIn(calls);
   const activities: Partial<AllActivities> = {
     runTrial: noting(({ trialId, who, model, maxTurns }) => `trial ${trialId} ${who} ${model.version} ${maxTurns}`, fake.runTrial),
     keepTrajectories: noting(({ trajectories }) => `keep ${trajectories.length}`, fake.keepTrajectories),
@@ -64,7 +45,7 @@ const withoutTrials = (calls: readonly string[]) => calls.filter((call) => !call
 
 describe('a run with a warm-up', () => {
   it('has the teacher play the training tasks after the baselines, trains on that, saves, and only then publishes the first sampler', async () => {
-    const { calls, activities } = observed();
+    const { calls, activities } = observedWarmup();
     await run({ ...activities, resolveRun: warmed({ rolloutsPerTask: 2 }, { rolloutMaxTurns: 3 }) }, async (handle) => {
       expect(await handle.result()).toMatchObject({ outcome: 'accepted' });
       const status = await handle.query(statusQuery);
@@ -97,7 +78,7 @@ describe('a run with a warm-up', () => {
   });
 
   it('samples nothing for trajectories that were loaded', async () => {
-    const { calls, activities } = observed();
+    const { calls, activities } = observedWarmup();
     await run({ ...activities, resolveRun: warmed({ loaded: true }) }, async (handle) => {
       expect(await handle.result()).toMatchObject({ outcome: 'accepted' });
     });
@@ -107,7 +88,7 @@ describe('a run with a warm-up', () => {
   });
 
   it('with steps = 0 there is none', async () => {
-    const { calls, activities } = observed();
+    const { calls, activities } = observedWarmup();
     await run({ ...activities, resolveRun: warmed({ steps: 0, loaded: true }) }, async (handle) => {
       expect(await handle.result()).toMatchObject({ outcome: 'accepted' });
       const status = await handle.query(statusQuery);
@@ -121,7 +102,7 @@ describe('a run with a warm-up', () => {
   it('tries a trial again whose infrastructure failed, and pays for both', async () => {
     let kept: Parameters<AllActivities['keepTrajectories']>[0] | undefined;
     const runTrial: AllActivities['runTrial'] = async (spec) =>
-      trialOf(spec, spec.trialId.endsWith('-w-001-0') ? { executed: false, passed: false } : {});
+      trialFor(spec, spec.trialId.endsWith('-w-001-0') ? { executed: false, passed: false } : {});
     const keepTrajectories: AllActivities['keepTrajectories'] = async (order) => {
       kept = order;
       return fakeActivities().keepTrajectories(order);
@@ -147,19 +128,19 @@ describe('a run with a warm-up', () => {
     };
     const runTrial: AllActivities['runTrial'] = async (spec) => {
       trials.push(spec.trialId);
-      return trialOf(spec);
+      return trialFor(spec);
     };
     const resolveRun = warmed({ steps: 12, rolloutsPerTask: 8 });
     await run({ resolveRun, trainWarmup, runTrial }, async (handle) => {
       expect(await handle.result()).toMatchObject({ outcome: 'accepted' });
       const id = handle.workflowId;
-      const { firstExecutionRunId: firstRunId } = handle as WorkflowHandleWithFirstExecutionRunId<typeof distill>;
-      const latest = env.client.workflow.getHandle(id);
+      const { firstExecutionRunId: firstRunId } = handle;
+      const latest = env().client.workflow.getHandle(id);
       expect((await latest.describe()).runId).not.toBe(firstRunId);
       expect((await latest.query<RunStatus>('status')).warmup).toMatchObject({ updates: 12 });
-      const collected = await env.client.workflow.getHandle(`${id}.warmup`).fetchHistory();
+      const collected = await env().client.workflow.getHandle(`${id}.warmup`).fetchHistory();
       expect(collected.events?.[0]?.workflowExecutionStartedEventAttributes?.continuedExecutionRunId).toBeTruthy();
-      const first = await env.client.workflow.getHandle(id, firstRunId).fetchHistory();
+      const first = await env().client.workflow.getHandle(id, firstRunId).fetchHistory();
       for (const history of [first, collected]) await Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, history, id);
     });
     expect(trials.filter((trialId) => trialId.includes('-w-'))).toHaveLength(3 * 8);
@@ -190,7 +171,7 @@ describe('a person', () => {
       await held.begun;
       await handle.executeUpdate(pauseUpdate, { args: [ask] });
       held.goOn();
-      await expect.poll(async () => (await handle.query(statusQuery)).waitingFor?.kind).toBe('pause');
+      await waitsFor(handle, 'pause');
       expect(await handle.query(statusQuery)).toMatchObject({ phase: 'warmup', warmup: { updates: 1, steps: 2 } });
       await handle.executeUpdate(resumeUpdate, { args: [ask] });
       expect(await handle.result()).toMatchObject({ outcome: 'accepted' });
@@ -214,14 +195,7 @@ describe('a person', () => {
 
   it('stops it while the teacher plays: the trials in flight are cancelled, and nothing is saved', async () => {
     const started = Promise.withResolvers<void>();
-    const runTrial: AllActivities['runTrial'] = async (spec) => {
-      if (!spec.trialId.includes('-w-')) return trialOf(spec);
-      started.resolve();
-      const activity = Context.current();
-      const beat = setInterval(() => activity.heartbeat(), 100);
-      return activity.cancelled.finally(() => clearInterval(beat));
-    };
-    await run({ resolveRun: warmed({}), runTrial }, async (handle) => {
+    await run({ resolveRun: warmed({}), runTrial: untilCancelled('-w-', started.resolve) }, async (handle) => {
       await started.promise;
       await handle.executeUpdate(stopUpdate, { args: [ask] });
       expect(await handle.result()).toMatchObject({ outcome: 'stopped', weights: null });
@@ -229,10 +203,10 @@ describe('a person', () => {
   });
 
   it('is asked for more money before the teacher plays, with what its evaluation says that costs', async () => {
-    const { calls, activities } = observed();
+    const { calls, activities } = observedWarmup();
     // The evaluation: two trials for 1 cent; so three trials of the warm-up are taken to cost 1.5 cents more than the 2 that are spent.
     await run({ ...activities, resolveRun: warmed({}, { maxUsd: 0.03 }) }, async (handle) => {
-      await expect.poll(async () => (await handle.query(statusQuery)).waitingFor?.kind, { timeout: 20_000 }).toBe('budget');
+      await waitsFor(handle, 'budget');
       expect((await handle.query(statusQuery)).waitingFor?.question).toMatch(/trajectories of the warm-up may cost \$0\.0150/);
       expect(calls.filter((call) => call.includes('-w-'))).toEqual([]);
       await handle.executeUpdate(setBudgetUpdate, { args: [{ ...ask, maxUsd: 10 }] });

@@ -1,0 +1,89 @@
+import type { BaselineReport } from '../../gate/baseline-report.ts';
+import type { TrialId } from '../../ids.ts';
+import type { TrainedBatch } from '../../measures/metrics-row.ts';
+import type { EvalResult } from '../results.ts';
+import type { TrialSummary } from '../trial.ts';
+
+/** A trial for tests: it ran, passed and left no tokens, but for what the test names. */
+export function trialOf(known: Partial<TrialSummary> = {}): TrialSummary {
+  return {
+    trialId: 'trial' as TrialId,
+    taskId: 'a',
+    spans: null,
+    reward: 1,
+    executed: true,
+    passed: true,
+    retry: 'never',
+    gradedScore: null,
+    exceptionType: null,
+    exceptionMessage: null,
+    stopReason: 'submitted',
+    calls: 1,
+    truncatedCalls: 0,
+    sampledTokens: 10,
+    negLogprobNats: 5,
+    scoredTokens: 10,
+    maskedTokens: 0,
+    overflow: false,
+    lengthStops: 0,
+    fragments: 1,
+    meters: { student_sample: 10 },
+    wallMs: 5,
+    ...known,
+  };
+}
+
+/** An evaluation for tests: half of ten trials passed, but for what the test names. Trials and rate follow from the counts. */
+export function evaluationOf(known: Partial<EvalResult> = {}): EvalResult {
+  const { executed = 10, passed = executed / 2, infraFailed = 0 } = known;
+  return {
+    label: 'teacher',
+    source: 'measured',
+    model: { kind: 'base', model: 'm', version: 'm' },
+    trials: executed + infraFailed,
+    executed,
+    passed,
+    infraFailed,
+    solveRate: executed === 0 ? null : passed / executed,
+    perTask: [],
+    meters: {},
+    usd: 0,
+    wallMs: 5,
+    ...known,
+  };
+}
+
+/** A batch of one datum that was trained on, but for what the test names. */
+export function trainedOf(known: Partial<TrainedBatch> = {}): TrainedBatch {
+  return {
+    datums: 1,
+    lossTokens: 10,
+    contextTokens: 5,
+    losses: [1],
+    gradNorms: [1],
+    reverseKlNatsPerToken: 0.5,
+    klTokens: 10,
+    advantageMean: 0,
+    advantageStd: 1,
+    clippedTokens: 0,
+    mismatchDrops: 0,
+    ...known,
+  };
+}
+
+/** A baseline for tests: three attempts at each of two tasks, half of them passed, with no counts by task, but for what the test names. */
+export function baselineReportOf(known: Partial<BaselineReport> = {}): BaselineReport {
+  return {
+    name: 'baseline-teacher',
+    provider_model: 't',
+    base_model: 't',
+    task_ids: ['x', 'y'],
+    attempts: 3,
+    trials: 6,
+    solve_rate: 0.5,
+    empty_span_trials: 0,
+    executed_trials: 6,
+    infra_failed_trials: 0,
+    ...known,
+  };
+}

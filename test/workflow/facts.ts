@@ -1,0 +1,101 @@
+import type { MetricsActivities } from '../../activities/metrics.ts';
+import type { Evidence } from '../../core/gate/evidence.ts';
+import type { BlobRef } from '../../core/ids.ts';
+import { metricsRowOf } from '../../core/measures/testing/rows.ts';
+import type { PinnedRun, RunPlan } from '../../core/run/pinned-run.ts';
+import type { Estimate, StepResult } from '../../core/run/results.ts';
+import { trialOf } from '../../core/run/testing/facts.ts';
+import type { TrialSpec, TrialSummary } from '../../core/run/trial.ts';
+
+export const blob = (name: string) => `sha256:${name}` as BlobRef;
+export const evidence = (mean: number): Evidence => ({
+  n: 2,
+  mean,
+  pValue: 0.01,
+  interval: { low: mean - 0.1, high: mean + 0.1 },
+  confidence: 0.95,
+  method: 'exact',
+});
+
+export function plan(over: Partial<RunPlan> = {}): RunPlan {
+  return {
+    student: { kind: 'base', model: 'student', version: 'student' },
+    teacher: { kind: 'base', model: 'teacher', version: 'teacher' },
+    steps: 2,
+    tasksPerBatch: 2,
+    groupSize: 2,
+    trialConcurrency: 2,
+    samplerRefreshEvery: 1,
+    saveStateEvery: 1,
+    infraRetries: 1,
+    maxTurns: 5,
+    rolloutMaxTurns: 5,
+    episodeTimeoutMs: 1000,
+    gateK: 1,
+    interim: { every: 0, tasks: 2, k: 1 },
+    deferBaselines: false,
+    warmup: { steps: 0, rolloutsPerTask: 1, loaded: false },
+    maxUsd: null,
+    queues: { rollouts: 'rollouts', training: 'training' },
+    ...over,
+  };
+}
+
+export function pinned(over: Partial<PinnedRun> = {}, planOver: Partial<RunPlan> = {}): PinnedRun {
+  const task = (id: string) => ({ id, path: `tasks/${id}`, digest: `sha256:${id}` });
+  return {
+    runId: 'run',
+    runDir: '.stillroom/runs/run',
+    trialPrefix: '0123abcd',
+    agent: { name: 'turn', ref: 'builtin', hash: 'h', importPath: 'x:Y', kwargs: {} },
+    backend: 'local',
+    promote: false,
+    yes: true,
+    plan: plan(planOver),
+    train: ['a', 'b', 'c'].map(task),
+    holdout: ['x', 'y'].map(task),
+    importedBaselines: { teacher: null, student: null },
+    protocolHash: 'p',
+    warnings: [],
+    fileHashes: {},
+    ref: blob('run'),
+    ...over,
+  };
+}
+
+/** A trial that went well, but for what the test names. One whose infrastructure failed is worth another try. */
+export function trialFor({ trialId, task }: TrialSpec, over: Partial<TrialSummary> = {}): TrialSummary {
+  const tokens = { sampledTokens: 3, negLogprobNats: 1, scoredTokens: 3, meters: { student_sample: 3 } };
+  const retry = over.executed === false ? 'again' : 'never';
+  return trialOf({ trialId, taskId: task.id, spans: blob(trialId), retry, ...tokens, ...over });
+}
+
+/** A run that is priced in full. */
+export const ESTIMATE: Estimate = {
+  lines: [],
+  pricedUsd: 1,
+  unpricedMeters: [],
+  fullyPriced: true,
+  pricingIsComplete: true,
+  trainEpisodes: 8,
+  evalEpisodes: 0,
+  baselineEpisodes: 6,
+  warmupEpisodes: 0,
+};
+
+/** A step that went well, but for what the test names. */
+export function stepResult(
+  { step, sampler, trials: { length: trials }, train, guard }: Parameters<MetricsActivities['closeStep']>[0],
+  over: Partial<StepResult> = {},
+): StepResult {
+  const counts = { trials, executed_trials: trials, passed_trials: trials, solve_rate: 1 };
+  return {
+    row: metricsRowOf({ step, sampler: sampler.version, ...counts, usd: 0.03 * trials }),
+    meters: { student_sample: 3 * trials },
+    nextSeqId: train.nextSeqId,
+    guard,
+    kill: null,
+    starved: false,
+    ...over,
+  };
+}
