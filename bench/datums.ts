@@ -4,8 +4,8 @@
  * that its peak memory is its own; the median of 7 batches after 2 to warm up. Exit 1 when the largest batch misses the goal.
  */
 import { spawnSync } from 'node:child_process';
-import Table from 'cli-table3';
 import { TOKENS_PER_TURN, TURNS } from './support/conversations.ts';
+import { tableOf } from './support/table.ts';
 import { BESIDES, collectGarbage, runBatch, type Stage, TO_WIRE } from './support/token-stages.ts';
 
 const BATCHES = [16, 32, 64];
@@ -59,16 +59,10 @@ function measure(episodes: number): Measured {
 }
 
 function print(results: readonly Measured[]): void {
-  const table = new Table({
-    head: [
-      'million datum tokens per CPU-second',
-      ...results.map(({ episodes }) => `${episodes} episodes`),
-      'time per token, most : fewest',
-    ],
-    colAligns: ['left', ...results.map(() => 'right' as const), 'right'],
-    style: { head: [], border: [] },
-    chars: { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' },
-  });
+  const episodes = results.map((result) => `${result.episodes} episodes`);
+  const aligned = results.map(() => 'right' as const);
+  const head = ['million datum tokens per CPU-second', ...episodes, 'time per token, most : fewest'];
+  const table = tableOf(head, ['left', ...aligned, 'right']);
   for (const stage of [...TO_WIRE, 'all to wire lists', ...BESIDES] as const) {
     const speeds = results.map((result) => perSecond(result, stage));
     const ratio = (speeds[0] as number) / (speeds.at(-1) as number);

@@ -3,9 +3,9 @@
  * decision. `npm run bench -- gate [STUDENTS]`: students per row, 2,000 unless said (half of it for the gains). Exit 1 when more than
  * 5 % of the students that did not improve are promoted.
  */
-import Table from 'cli-table3';
 import { type Scenario, type SimulatedGate, simulateGate } from '../core/gate/testing/simulated-students.ts';
 import { seededRandom, seedFromName } from '../core/random/seeded.ts';
+import { tableOf } from './support/table.ts';
 
 const CONFIDENCE = 0.95;
 const MOST_FALSE = 0.05;
@@ -31,7 +31,7 @@ export async function main(): Promise<void> {
 
 /** Prints the first table; returns the largest share promoted with evidence. */
 function noGain(students: number): number {
-  const table = tableOf('task difficulties', 'teacher', 'rates alone promote', `confidence ${CONFIDENCE} promotes`, 'interval without 0');
+  const table = tableOf(['task difficulties', 'teacher', 'rates alone promote', `confidence ${CONFIDENCE} promotes`, 'interval without 0']);
   let worst = 0;
   for (const { name, ...difficulty } of SPREADS) {
     for (const teacherLead of TEACHER_LEADS) {
@@ -50,7 +50,7 @@ function noGain(students: number): number {
 }
 
 function trueGain(students: number): void {
-  const table = tableOf('task difficulties', 'tasks', 'rates alone promote', `confidence ${CONFIDENCE} promotes`);
+  const table = tableOf(['task difficulties', 'tasks', 'rates alone promote', `confidence ${CONFIDENCE} promotes`]);
   for (const { name, ...difficulty } of SPREADS) {
     for (const tasks of [17, 48, 100]) {
       const gates = simulate(`gain, ${name}, ${tasks}`, students, { tasks, attempts: ATTEMPTS, gain: GAIN, difficulty, teacherLead: 0.5 });
@@ -60,11 +60,6 @@ function trueGain(students: number): void {
   }
   console.log(`Students with a true gain of ${GAIN * 100} points on every task: ${students} a row, ${ATTEMPTS} attempts a task`);
   console.log(table.toString());
-}
-
-function tableOf(...head: string[]): Table.Table {
-  const noLines = { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' };
-  return new Table({ head, style: { head: [], border: [] }, chars: noLines });
 }
 
 function simulate(name: string, students: number, scenario: Scenario): SimulatedGate[] {

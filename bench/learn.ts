@@ -10,18 +10,18 @@ import Table from 'cli-table3';
 import type { TrainingDeps } from '../activities/training.ts';
 import type { MetricsRow } from '../core/measures/metrics-row.ts';
 import { permuteAdvantages } from '../test/support/controls.ts';
-import { type Ended, type Product, runQuickstart, startProduct, withWorkerHere } from '../test/support/product.ts';
+import { type Ended, type Keys, type Product, runQuickstart, startProduct, withWorkerHere } from '../test/support/product.ts';
 
 type Condition = {
   readonly name: string;
-  readonly overrides: Readonly<Record<string, string>>;
+  readonly keys: Keys;
   readonly alter?: TrainingDeps['alterAdvantages'];
 };
 
 const CONDITIONS: readonly Condition[] = [
-  { name: 'learns', overrides: {} },
-  { name: 'rate', overrides: { 'train.learning_rate': '1e-12' } },
-  { name: 'permuted', overrides: {}, alter: permuteAdvantages },
+  { name: 'learns', keys: {} },
+  { name: 'rate', keys: { 'train.learning_rate': 1e-12 } },
+  { name: 'permuted', keys: {}, alter: permuteAdvantages },
 ];
 
 export async function main(): Promise<void> {
@@ -42,11 +42,11 @@ export async function main(): Promise<void> {
 
 async function measured(
   product: Product,
-  { overrides, alter }: Condition,
+  { keys, alter }: Condition,
   runId: string,
 ): Promise<{ ended: Ended; rows: readonly MetricsRow[] }> {
   return withWorkerHere(product, alter, async () => {
-    const ended = await runQuickstart(product, overrides, runId);
+    const ended = await runQuickstart(product, keys, runId);
     const { rows } = await product.link.client.workflow.getHandle(runId).query<{ rows: readonly MetricsRow[] }>('metrics');
     return { ended, rows };
   });

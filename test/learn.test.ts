@@ -19,7 +19,7 @@ it('the student learns by training: the 95 % interval of after − before lies a
 
 it('with a learning rate of 1e-12 the same run is not promoted', async () => {
   const ended = await withWorkerHere(product, undefined, () =>
-    runQuickstart(product, { ...SHORT, 'train.learning_rate': '1e-12' }, 'learn-not'),
+    runQuickstart(product, { ...SHORT, 'train.learning_rate': 1e-12 }, 'learn-not'),
   );
   console.log(`learning rate 1e-12: ${told(ended)}`);
   expect(['rejected', 'stopped by tripwire']).toContain(ended.result.outcome);

@@ -7,8 +7,8 @@ import { HarnessDocument } from '../core/run/agents.ts';
 import { PROJECT_ROOT } from '../services/settings/index.ts';
 import { HarnessStore } from '../services/stores/harness-store.ts';
 import type { RunStatus } from '../workflows/messages.ts';
-import { answered, configWith, quickTasks } from './keys/setting.ts';
-import { type Product, runDirOf, startProduct, startWorkerHere } from './support/product.ts';
+import { answered, quickTasks } from './keys/setting.ts';
+import { configWith, type Product, runDirOf, startProduct, startWorkerHere } from './support/product.ts';
 
 const RUN_ID = 'pinned';
 const INPUTS = join(PROJECT_ROOT, '.stillroom/test-inputs');

@@ -6,7 +6,7 @@ import { solveRateOf } from '../core/measures/rates.ts';
 import { TRAJECTORY_FILE, type TrajectoryDocument } from '../core/run/trajectory-file.ts';
 import type { WarmupRow } from '../core/run/warm-up.ts';
 import { PROJECT_ROOT } from '../services/settings/index.ts';
-import { type Product, runQuickstart, startProduct } from './support/product.ts';
+import { type Keys, type Product, runQuickstart, startProduct } from './support/product.ts';
 import { trialsOf } from './support/trial-attempts.ts';
 
 const TRAIN_TASKS = 32;
@@ -14,12 +14,12 @@ const TRIALS = 2 * TRAIN_TASKS;
 const UPDATES = 8;
 /** One small step after the warm-up, which shows what the student can do when it begins; so warm that the teacher fails now and then. */
 const ONE_STEP = {
-  'sampling.temperature': '1.3',
-  'train.steps': '1',
-  'train.tasks_per_batch': '16',
-  'train.learning_rate': '6e-3',
-  'gate.k': '1',
-  'warmup.steps': `${UPDATES}`,
+  'sampling.temperature': 1.3,
+  'train.steps': 1,
+  'train.tasks_per_batch': 16,
+  'train.learning_rate': 6e-3,
+  'gate.k': 1,
+  'warmup.steps': UPDATES,
 };
 
 let product: Product;
@@ -28,8 +28,8 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => product?.[Symbol.asyncDispose](), 60_000);
 
-async function run(runId: string, overrides: Readonly<Record<string, string>>) {
-  const { status } = await runQuickstart(product, { ...ONE_STEP, ...overrides }, runId, TRAIN_TASKS);
+async function run(runId: string, keys: Keys) {
+  const { status } = await runQuickstart(product, { ...ONE_STEP, ...keys }, runId, TRAIN_TASKS);
   const file = (name: string) => readFileSync(join(PROJECT_ROOT, status.runDir ?? '', name), 'utf8');
   const rows = (name: string) =>
     file(name)
@@ -44,7 +44,7 @@ async function run(runId: string, overrides: Readonly<Record<string, string>>) {
 const told = (updates: readonly WarmupRow[]) => updates.map(({ loss_nats_per_token }) => loss_nats_per_token?.toFixed(3)).join(' ');
 
 it('the student learns from what the teacher passed; a later run takes the same trajectories without sampling any', async () => {
-  const warm = await run('warmup', { 'warmup.rollouts_per_task': '2' });
+  const warm = await run('warmup', { 'warmup.rollouts_per_task': 2 });
   const { trials } = JSON.parse(warm.file(TRAJECTORY_FILE)) as TrajectoryDocument;
   const passed = trials.filter((trial) => trial.passed).length;
   expect(await trialsOf(product.link.client, 'warmup.warmup')).toHaveLength(TRIALS);
@@ -56,7 +56,7 @@ it('the student learns from what the teacher passed; a later run takes the same 
   );
 
   const from = '.stillroom/test-runs/warmup';
-  const still = { 'warmup.trajectories_from': from, 'warmup.keep': 'all', 'warmup.learning_rate': '1e-12' };
+  const still = { 'warmup.trajectories_from': from, 'warmup.keep': 'all', 'warmup.learning_rate': 1e-12 };
   const cold = await run('warmup-loaded', still);
   await expect(trialsOf(product.link.client, 'warmup-loaded.warmup')).rejects.toThrow(/not found/);
   expect(cold.notices).toContainEqual(`warm-up on ${TRIALS} sequences of ${TRIALS} of the teacher's ${TRIALS} trials from ${from}`);

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkflowHandle } from '@temporalio/client';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
-import { parse, stringify } from 'smol-toml';
 import type { MetricsRow } from '../../core/measures/metrics-row.ts';
 import { stepName } from '../../core/run/step-name.ts';
 import { generateQuickstart } from '../../examples/quickstart/generate.ts';
@@ -11,9 +10,10 @@ import { PROJECT_ROOT } from '../../services/settings/index.ts';
 import type { RunResult, RunStatus } from '../../workflows/messages.ts';
 import { AlteringProxy, type Faults } from '../support/altering-proxy.ts';
 import {
+  configWith,
   type Ended,
+  type Keys,
   type Product,
-  QUICKSTART_TOML,
   runDirOf,
   startProduct,
   startRun,
@@ -41,8 +41,7 @@ export type OnBudget = (handle: WorkflowHandle, status: RunStatus) => Promise<vo
 
 export type KeysRun = Omit<Wanted, 'config'> & {
   readonly runId: string;
-  /** Keys of the quickstart's config with other values; null removes a key. */
-  readonly keys: Readonly<Record<string, unknown>>;
+  readonly keys: Keys;
   readonly faults?: Faults;
   readonly onBudget?: OnBudget;
 };
@@ -125,18 +124,6 @@ export async function answered(handle: WorkflowHandle, onBudget?: OnBudget): Pro
     await Promise.race([ended.catch(() => {}), sleep(100)]);
   }
   return (await ended) as RunResult;
-}
-
-/** The quickstart's config with other values; null removes a key. */
-export function configWith(keys: Readonly<Record<string, unknown>>): string {
-  const document = parse(readFileSync(QUICKSTART_TOML, 'utf8')) as Record<string, Record<string, unknown>>;
-  for (const [path, value] of Object.entries(keys)) {
-    const [section = '', key = ''] = path.split('.');
-    document[section] ??= {};
-    if (value === null) delete document[section][key];
-    else document[section][key] = value;
-  }
-  return stringify(document);
 }
 
 /** Ids of the quickstart's tasks of one kind, by the form of their ids. */

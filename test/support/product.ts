@@ -1,9 +1,9 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parse, stringify } from 'smol-toml';
 import type { TrainingDeps } from '../../activities/training.ts';
 import { connectTo, type Link } from '../../client/connection.ts';
-import { type Override, overrideToml } from '../../client/demo/overrides.ts';
 import { stackOptions } from '../../client/stack/options.ts';
 import { type Stack, startStack } from '../../client/stack/stack.ts';
 import { generateQuickstart } from '../../examples/quickstart/generate.ts';
@@ -83,17 +83,32 @@ export async function withWorkerHere<T>(
   return await work();
 }
 
-/** The quickstart, shortened: fewer and smaller steps, one attempt a task, and a gate that wants proof of a gain. */
+/** The quickstart, shortened: fewer and smaller steps, two attempts a task, and a gate that wants proof of a gain. */
 export const SHORT = {
-  'train.steps': '8',
-  'train.tasks_per_batch': '16',
-  'train.learning_rate': '6e-3',
-  'gate.k': '2',
-  'gate.min_teacher_fraction': '0.5',
-  'gate.confidence': '0.95',
+  'train.steps': 8,
+  'train.tasks_per_batch': 16,
+  'train.learning_rate': 6e-3,
+  'gate.k': 2,
+  'gate.min_teacher_fraction': 0.5,
+  'gate.confidence': 0.95,
 };
 
-export const QUICKSTART_TOML = join(PROJECT_ROOT, 'examples/quickstart/run.toml');
+const QUICKSTART_TOML = join(PROJECT_ROOT, 'examples/quickstart/run.toml');
+
+/** Keys of the quickstart's config, as `section.key`, with other values; null removes a key. */
+export type Keys = Readonly<Record<string, unknown>>;
+
+/** The quickstart's config with other values. */
+export function configWith(keys: Keys): string {
+  const document = parse(readFileSync(QUICKSTART_TOML, 'utf8')) as Record<string, Record<string, unknown>>;
+  for (const [path, value] of Object.entries(keys)) {
+    const [section = '', key = ''] = path.split('.');
+    document[section] ??= {};
+    if (value === null) delete document[section][key];
+    else document[section][key] = value;
+  }
+  return stringify(document);
+}
 
 /** A run's input: the text of its config, and the ids of its tasks. */
 export type Wanted = { readonly config: string; readonly taskIds: readonly string[]; readonly holdoutTaskIds: readonly string[] };
@@ -119,27 +134,15 @@ export const runDirOf = (runId: string) => `.stillroom/test-runs/${runId}`;
  * Starts the quickstart's run with some of its settings changed. `trainTasks` is how many tasks of the training split it has; they come
  * with their kinds in turn.
  */
-export async function startQuickstart(
-  product: Product,
-  overrides: Readonly<Record<string, string>>,
-  runId: string,
-  trainTasks = Number.POSITIVE_INFINITY,
-) {
+export async function startQuickstart(product: Product, keys: Keys, runId: string, trainTasks = Number.POSITIVE_INFINITY) {
   const { trainIds, holdoutIds } = generateQuickstart(join(PROJECT_ROOT, '.stillroom/quickstart'));
-  const changes = Object.entries(overrides).map(([key, value]): Override => ({ key, value }));
-  const config = overrideToml(readFileSync(QUICKSTART_TOML, 'utf8'), changes);
-  return startRun(product, { config, taskIds: trainIds.slice(0, trainTasks), holdoutTaskIds: holdoutIds }, runId);
+  return startRun(product, { config: configWith(keys), taskIds: trainIds.slice(0, trainTasks), holdoutTaskIds: holdoutIds }, runId);
 }
 
 export type Ended = { readonly result: RunResult; readonly status: RunStatus };
 
-export async function runQuickstart(
-  product: Product,
-  overrides: Readonly<Record<string, string>>,
-  runId: string,
-  trainTasks?: number,
-): Promise<Ended> {
-  const handle = await startQuickstart(product, overrides, runId, trainTasks);
+export async function runQuickstart(product: Product, keys: Keys, runId: string, trainTasks?: number): Promise<Ended> {
+  const handle = await startQuickstart(product, keys, runId, trainTasks);
   const result = (await handle.result()) as RunResult;
   return { result, status: await handle.query<RunStatus>('status') };
 }
