@@ -1,4 +1,4 @@
-import type { SpendLine } from '../../core/measures/billing.ts';
+import type { SpendLine } from '../../core/measures/spend.ts';
 import type { Colors } from '../console.ts';
 import { count, usd } from './format.ts';
 import { table } from './table.ts';

@@ -1,6 +1,6 @@
 import type { RunConfig } from '../config/schema.ts';
-import { type SpendLine, spendLines } from '../measures/billing.ts';
 import { METERS, type Meter, type MeterTokens } from '../measures/meters.ts';
+import { pricedUsd, type SpendLine, spendLines } from '../measures/spend.ts';
 
 export type SplitSizes = { readonly nTrain: number; readonly nHoldout: number };
 
@@ -72,7 +72,7 @@ export function estimateCost(config: RunConfig, sizes: SplitSizes): CostEstimate
   const unpricedMeters = lines.filter((line) => line.pricePerMtokUsd === null).map((line) => line.meter);
   return {
     lines,
-    pricedUsd: lines.reduce((sum, line) => sum + (line.usd ?? 0), 0),
+    pricedUsd: pricedUsd(lines),
     unpricedMeters,
     fullyPriced: unpricedMeters.length === 0,
     pricingIsComplete: METERS.filter((meter) => !meter.includes('cached')).every((meter) => pricing[meter] !== null),
