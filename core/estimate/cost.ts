@@ -1,6 +1,6 @@
 import type { RunConfig } from '../config/schema.ts';
 import { METERS, type Meter, type MeterTokens } from '../measures/meters.ts';
-import { pricedUsd, type SpendLine, spendLines } from '../measures/spend.ts';
+import { pricedUsd, type SpendLine, spendLines, unpricedIn } from '../measures/spend.ts';
 
 export type SplitSizes = { readonly nTrain: number; readonly nHoldout: number };
 
@@ -69,7 +69,7 @@ export function estimateCost(config: RunConfig, sizes: SplitSizes): CostEstimate
     teacher_sample: teacherRuns * evaluating.sampled,
   };
   const lines = spendLines(tokens, pricing);
-  const unpricedMeters = lines.filter((line) => line.pricePerMtokUsd === null).map((line) => line.meter);
+  const unpricedMeters = unpricedIn(lines);
   return {
     lines,
     pricedUsd: pricedUsd(lines),

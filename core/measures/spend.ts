@@ -21,7 +21,10 @@ export type Spend = {
   readonly lines: readonly SpendLine[];
 };
 
+/** Cached meters and the full ones that their prices can follow from. */
 const CACHED: Partial<Record<Meter, Meter>> = { student_cached_prefill: 'student_prefill', teacher_cached_prefill: 'teacher_prefill' };
+/** Meters whose prices are set by hand; with them every meter has one. */
+export const FULL_METERS: readonly Meter[] = METERS.filter((meter) => CACHED[meter] === undefined);
 /** What a cached prompt token costs, as a share of an uncached one, where no price is stated. */
 const CACHED_SHARE = 0.2;
 
@@ -51,13 +54,18 @@ export function pricedUsd(lines: readonly SpendLine[]): number {
   return lines.reduce((sum, line) => sum + (line.usd ?? 0), 0);
 }
 
+/** Meters of lines without a price. */
+export function unpricedIn(lines: readonly SpendLine[]): Meter[] {
+  return lines.flatMap(({ meter, pricePerMtokUsd }) => (pricePerMtokUsd === null ? [meter] : []));
+}
+
 /** Cost of tokens by meter. Meters that counted something but have no price are named in `blindTo`, not counted as free. */
 export function spendOf(pricing: Pricing, meters: MeterTokens): Spend {
   const lines = spendLines(meters, pricing).filter(({ tokens }) => tokens > 0);
-  return { usd: pricedUsd(lines), blindTo: lines.flatMap(({ meter, usd }) => (usd === null ? [meter] : [])), lines };
+  return { usd: pricedUsd(lines), blindTo: unpricedIn(lines), lines };
 }
 
-/** Tokens were counted and none of them has a price: what they cost, and what a run of them will cost, nobody can say. */
-export function isUnknown({ lines, blindTo }: Pick<Spend, 'lines' | 'blindTo'>): boolean {
-  return blindTo.length > 0 && lines.every((line) => line.usd === null);
+/** Something was counted and none of its meters has a price: what it cost, and what more of it will cost, is unknown, never zero. */
+export function isUnknown(counted: { readonly lines: readonly Pick<SpendLine, 'meter'>[]; readonly blindTo: readonly Meter[] }): boolean {
+  return counted.lines.length > 0 && counted.lines.every(({ meter }) => counted.blindTo.includes(meter));
 }
