@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
 import type { RunConfig } from '../../core/config/index.ts';
+import { boundOf } from '../../core/run/cost-confirmation.ts';
 import type { Console } from '../console.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { estimateFiles } from '../input/estimate-input.ts';
 import { withRun } from '../session.ts';
-import { boundOf, estimateTable } from '../view/estimate-table.ts';
+import { estimateTable } from '../view/estimate-table.ts';
 import { wrapped } from '../view/wrap.ts';
 import { addCommand, run } from './command.ts';
 import { addRunFiles } from './run-file-flags.ts';

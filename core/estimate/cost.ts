@@ -1,6 +1,6 @@
 import type { RunConfig } from '../config/schema.ts';
-import { METERS, type Meter, type MeterTokens } from '../measures/meters.ts';
-import { pricedUsd, type SpendLine, spendLines, unpricedIn } from '../measures/spend.ts';
+import type { Meter, MeterTokens } from '../measures/meters.ts';
+import { FULL_METERS, pricedUsd, type SpendLine, spendLines, unpricedIn } from '../measures/spend.ts';
 
 export type SplitSizes = { readonly nTrain: number; readonly nHoldout: number };
 
@@ -75,7 +75,7 @@ export function estimateCost(config: RunConfig, sizes: SplitSizes): CostEstimate
     pricedUsd: pricedUsd(lines),
     unpricedMeters,
     fullyPriced: unpricedMeters.length === 0,
-    pricingIsComplete: METERS.filter((meter) => !meter.includes('cached')).every((meter) => pricing[meter] !== null),
+    pricingIsComplete: FULL_METERS.every((meter) => pricing[meter] !== null),
     trainEpisodes,
     evalEpisodes,
     baselineEpisodes: teacherBaseline + studentBaselines,

@@ -49,6 +49,11 @@ export function spendLines(tokens: MeterTokens, pricing: Pricing): SpendLine[] {
   });
 }
 
+/** The keys of `[pricing]` that give these meters prices: a cached price follows from its full one. */
+export function missingPrices(unpriced: readonly Meter[]): Meter[] {
+  return FULL_METERS.filter((meter) => unpriced.includes(meter));
+}
+
 /** What lines with a price come to, in USD; what the others cost is unknown. */
 export function pricedUsd(lines: readonly SpendLine[]): number {
   return lines.reduce((sum, line) => sum + (line.usd ?? 0), 0);
