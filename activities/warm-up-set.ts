@@ -1,6 +1,7 @@
 import pLimit from 'p-limit';
+import { z } from 'zod';
 import type { RunConfig } from '../core/config/index.ts';
-import type { BlobRef } from '../core/ids.ts';
+import { type BlobRef, BlobRefText } from '../core/ids.ts';
 import { at } from '../core/lists.ts';
 import { teacherOf } from '../core/run/teacher-model.ts';
 import type { Trajectory } from '../core/run/warm-up.ts';
@@ -14,6 +15,7 @@ import type { BlobStore } from '../services/blobs/blob-store.ts';
 
 /** Which episodes the training sequences of a warm-up come from, in order: the first `datums` sequences are those of the first episode, and so on. */
 export type SetIndex = readonly { readonly spans: BlobRef; readonly datums: number }[];
+export const SetIndex: z.ZodType<SetIndex> = z.array(z.strictObject({ spans: BlobRefText, datums: z.int().min(1) }));
 
 /** The sequences of a warm-up, by episode, and how they came about. Counts are over all episodes that were kept. */
 export type BuiltSet = {

@@ -6,14 +6,15 @@ import { spendOf } from '../core/measures/spend.ts';
 import {
   TRAJECTORY_FILE,
   type TrajectoryDocument,
+  TrajectoryList,
   trajectoriesIn,
   trajectoryDocument,
-  trajectoryText,
 } from '../core/run/trajectory-file.ts';
 import type { CollectedTrajectories, Trajectory, WarmupRow, WarmupSet } from '../core/run/warm-up.ts';
 import { TokenError } from '../core/tokens/token-error.ts';
 import { drawWarmupBatch } from '../core/training/warm-up.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
+import { getJson, putJson } from '../services/blobs/json.ts';
 import { refuseChanged } from './pinned-tasks.ts';
 import type { RunFolder } from './run-folder.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
@@ -43,10 +44,10 @@ export function createWarmupActivities({ records, blobs, folderOf, projectRoot }
     }): Promise<CollectedTrajectories> {
       const { run, trajectories, meters } = order;
       const record = await records.load(run);
-      await folderOf(record.runDir).write(TRAJECTORY_FILE, trajectoryText(documentOf(record, trajectories)));
+      await folderOf(record.runDir).writeJson(TRAJECTORY_FILE, documentOf(record, trajectories));
       const executed = trajectories.filter((trajectory) => trajectory.executed);
       return {
-        list: await blobs.put(asBytes(trajectories)),
+        list: await putJson(blobs, trajectories),
         trials: trajectories.length,
         executed: executed.length,
         passed: executed.filter(({ passed }) => passed).length,
@@ -58,12 +59,12 @@ export function createWarmupActivities({ records, blobs, folderOf, projectRoot }
     async gatherWarmup({ run, list }: { run: BlobRef; list: BlobRef | null }): Promise<WarmupSet> {
       const record = await records.load(run);
       const { config, runDir, warmupTrajectories: loaded } = record;
-      if (loaded) await folderOf(runDir).write(TRAJECTORY_FILE, trajectoryText(loaded));
+      if (loaded) await folderOf(runDir).writeJson(TRAJECTORY_FILE, loaded);
       const trajectories = loaded ? trajectoriesIn(loaded) : await listed(list, blobs);
       try {
         const built = await buildWarmupSet(trajectories, config, blobs);
         return {
-          ref: await blobs.put(asBytes(built.index)),
+          ref: await putJson(blobs, built.index),
           datums: built.datums,
           updateUsd: updateUsd(built, config),
           notice: told(built, trajectories.length, record),
@@ -123,7 +124,5 @@ function documentOf({ runId, agent, train, config }: RunRecord, trajectories: re
 
 async function listed(list: BlobRef | null, blobs: BlobStore): Promise<readonly Trajectory[]> {
   if (list === null) throw ApplicationFailure.nonRetryable('no trajectories were pinned with this run', 'WarmupUnpinned');
-  return JSON.parse(new TextDecoder().decode(await blobs.get(list))) as readonly Trajectory[];
+  return getJson(blobs, list, TrajectoryList);
 }
-
-const asBytes = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
