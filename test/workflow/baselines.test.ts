@@ -4,8 +4,8 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { BaselineReport } from '../../core/gate/baseline-report.ts';
 import type { PinnedRun, RunPlan } from '../../core/run/pinned-run.ts';
+import type { EvalResult } from '../../core/run/results.ts';
 import type { distill } from '../../workflows/distill.ts';
 import { setBudgetUpdate, statusQuery, stopUpdate } from '../../workflows/messages.ts';
 import { localServer, withWorkers, workflowBundle } from './environment.ts';
@@ -33,21 +33,23 @@ const resolved =
 const waitsFor = (handle: Handle, kind: string) =>
   expect.poll(async () => (await handle.query(statusQuery)).waitingFor?.kind, { timeout: 40_000 }).toBe(kind);
 
-const report = (which: 'teacher' | 'student', more: Partial<BaselineReport> = {}): BaselineReport => ({
-  name: `baseline-${which}`,
-  provider_model: which,
-  base_model: which,
-  task_ids: ['x', 'y'],
-  attempts: 3,
+/** An evaluation that an earlier run measured. */
+const imported = (which: 'teacher' | 'student', more: Partial<EvalResult> = {}): EvalResult => ({
+  label: which === 'teacher' ? 'teacher' : 'student-before',
+  source: 'imported',
+  model: { kind: 'base', model: which, version: which },
   trials: 6,
-  solve_rate: 0.5,
-  empty_span_trials: 0,
-  executed_trials: 6,
-  infra_failed_trials: 0,
-  per_task: [
-    { task_id: 'x', executed: 3, passed: 3 },
-    { task_id: 'y', executed: 3, passed: 0 },
+  executed: 6,
+  passed: 3,
+  infraFailed: 0,
+  solveRate: 0.5,
+  perTask: [
+    { taskId: 'x', executed: 3, passed: 3 },
+    { taskId: 'y', executed: 3, passed: 0 },
   ],
+  meters: {},
+  usd: 0,
+  wallMs: 0,
   ...more,
 });
 
@@ -96,7 +98,7 @@ describe('baselines', () => {
 
   it('that are imported are not measured again: a teacher', async () => {
     const { calls, trials, activities } = observed();
-    const importedBaselines = { teacher: report('teacher'), student: null };
+    const importedBaselines = { teacher: imported('teacher'), student: null };
     const given: unknown[] = [];
     const decideGate: AllActivities['decideGate'] = async (order) => {
       given.push(order.teacher);
@@ -126,7 +128,7 @@ describe('baselines', () => {
 
   it('that are imported are not measured again: a student, and both', async () => {
     const student = observed();
-    const onlyStudent = { teacher: null, student: report('student') };
+    const onlyStudent = { teacher: null, student: imported('student') };
     await run({ ...student.activities, resolveRun: resolved({ importedBaselines: onlyStudent }, { steps: 1 }) }, (it) => it.result());
     expect(evaluations(student.calls)).toEqual([
       'evaluated teacher of teacher',
@@ -136,7 +138,7 @@ describe('baselines', () => {
     ]);
 
     const both = observed();
-    const importedBaselines = { teacher: report('teacher'), student: report('student') };
+    const importedBaselines = { teacher: imported('teacher'), student: imported('student') };
     await run({ ...both.activities, resolveRun: resolved({ importedBaselines }, { steps: 1 }) }, (it) => it.result());
     expect(evaluations(both.calls)).toEqual(['compared imported imported', 'train 1 on step-0000', AFTER]);
   });
@@ -154,8 +156,7 @@ describe('baselines', () => {
   });
 
   it('without counts by task leave the question open, and the question says why', async () => {
-    const { per_task: _, ...silent } = report('teacher');
-    const importedBaselines = { teacher: silent, student: report('student') };
+    const importedBaselines = { teacher: imported('teacher', { perTask: [] }), student: imported('student') };
     await run({ compareTeacher: async () => null, resolveRun: resolved({ importedBaselines }, { steps: 1 }) }, async (handle) => {
       await waitsFor(handle, 'teacher');
       const { waitingFor } = await handle.query(statusQuery);
@@ -169,7 +170,7 @@ describe('baselines', () => {
 describe('deferred baselines', () => {
   it('are measured after training, and the run says what it could not ask before', async () => {
     const { calls, activities } = observed();
-    const importedBaselines = { teacher: null, student: report('student') };
+    const importedBaselines = { teacher: null, student: imported('student') };
     const resolveRun = resolved({ importedBaselines }, { steps: 1, deferBaselines: true });
     await run({ ...activities, resolveRun }, async (handle) => {
       expect(await handle.result()).toMatchObject({ outcome: 'accepted' });
@@ -187,7 +188,7 @@ describe('deferred baselines', () => {
 
   it('measure nothing before training nor after it when both are imported', async () => {
     const { calls, activities } = observed();
-    const importedBaselines = { teacher: report('teacher'), student: report('student') };
+    const importedBaselines = { teacher: imported('teacher'), student: imported('student') };
     const resolveRun = resolved({ importedBaselines }, { steps: 1, deferBaselines: true });
     await run({ ...activities, resolveRun }, (handle) => handle.result());
     expect(evaluations(calls)).toEqual(['compared imported imported', 'train 1 on step-0000', AFTER]);
