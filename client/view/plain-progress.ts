@@ -1,9 +1,7 @@
 import type { EvalResult } from '../../core/run/results.ts';
-
 import { stepOfInterim } from '../../core/run/step-name.ts';
 import type { Snapshot } from '../follow.ts';
 import { evaluationName, tasksText } from './evaluations-table.ts';
-
 import { percent } from './format.ts';
 import { learned } from './row-text.ts';
 import { spendText } from './spend-text.ts';

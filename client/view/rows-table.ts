@@ -37,7 +37,7 @@ const legend = (text: string, colors: Colors) => colors.dim(wrapped(`${text}.`))
 
 /** Mean share of passed tests, with the number of trials that have one. */
 function graded({ graded_solve_rate, graded_trials }: MetricsRow): string {
-  return `${percent(readRate({ rate: graded_solve_rate, executedTrials: graded_trials }))} (${graded_trials})`;
+  return `${percent(readRate({ rate: graded_solve_rate, over: graded_trials }))} (${graded_trials})`;
 }
 
 const withRatio = (value: string, ratio: number | null) => (ratio === null ? value : `${value} ×${ratio.toFixed(2)}`);
