@@ -122,6 +122,11 @@ test.each<[name: string, files: Files, extra: Extra, message: RegExp]>([
   expect(await problemsOf(files, extra)).toMatch(message);
 });
 
+test('an empty name is a mistake in the config, not something that is not built', async () => {
+  const config = `${CONFIG.replace('[teacher]', '[teacher]\ntokenizer = ""')}\n[train]\noverlap_steps = 1`;
+  await expect(build({ config })).rejects.toMatchObject({ problems: [{ kind: 'not_built' }, { kind: 'config_invalid' }] });
+});
+
 test('a baseline that fits, and files that only the workers have, are no problem', async () => {
   const config = `${CONFIG}\n[eval]\nteacher_baseline_from = "baseline.json"`;
   expect((await build({ config, holdout: '["twin"]', tasks: '["b"]' })).input.config).toBe(config);
