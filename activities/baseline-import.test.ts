@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { BaselineReport } from '../core/gate/baseline-report.ts';
-import { baselineReportOf } from '../core/run/testing/facts.ts';
+import type { HoldoutLabel } from '../core/run/results.ts';
+import { baselineReportOf, evaluationOf as evaluationWith } from '../core/run/testing/facts.ts';
 import { sha256 } from './digest.ts';
 import { CONFIG, failureOf, Project } from './testing/project.ts';
 
@@ -24,6 +25,25 @@ const baselineOf = (which: 'teacher' | 'student') =>
 const [TEACHER, STUDENT] = [baselineOf('teacher'), baselineOf('student')];
 const BOTH = '[eval]\nteacher_baseline_from = "old/t.json"\nstudent_baseline_from = "old/s.json"\n';
 
+/** What both reports say, as the run's own evaluation. */
+const evaluationOf = (label: HoldoutLabel, model: string) =>
+  evaluationWith({
+    label,
+    source: 'imported',
+    model: { kind: 'base', model, version: model },
+    trials: 6,
+    executed: 6,
+    passed: 3,
+    solveRate: 0.5,
+    perTask: [
+      { taskId: 'x', executed: 3, passed: 3 },
+      { taskId: 'y', executed: 3, passed: 0 },
+    ],
+    meters: {},
+    usd: 0,
+    wallMs: 0,
+  });
+
 async function resolve(teacher: object, student: object, more = '') {
   await project.file('old/t.json', JSON.stringify(teacher));
   await project.file('old/s.json', JSON.stringify(student));
@@ -33,14 +53,17 @@ async function resolve(teacher: object, student: object, more = '') {
 describe('imported baselines', () => {
   it('are pinned whole, with the hash of their files, and stay what they were when the files change', async () => {
     const pinned = await resolve(TEACHER, STUDENT);
-    expect(pinned.importedBaselines).toEqual({ teacher: TEACHER, student: STUDENT });
+    expect(pinned.importedBaselines).toEqual({
+      teacher: evaluationOf('teacher', 'stillroom/tiny-teacher'),
+      student: evaluationOf('student-before', 'stillroom/tiny-student'),
+    });
     expect(pinned.fileHashes).toMatchObject({
       'eval.teacher_baseline_from': sha256(JSON.stringify(TEACHER)),
       'eval.student_baseline_from': sha256(JSON.stringify(STUDENT)),
     });
     expect(pinned.warnings).toEqual([]);
     await project.file('old/t.json', '{}');
-    expect((await project.records.load(pinned.ref)).importedBaselines.teacher).toEqual(TEACHER);
+    expect((await project.records.load(pinned.ref)).importedBaselines).toEqual(pinned.importedBaselines);
   });
 
   it('are none where none is named', async () => {
@@ -53,7 +76,12 @@ describe('imported baselines', () => {
     await project.file('t.json', JSON.stringify(TEACHER));
     expect((await failureOf(project.resolve({ config: `${config}${from}` }))).message).toMatch(/import_other_teacher/);
     await project.file('t.json', JSON.stringify({ ...TEACHER, provider_model: 'tinker://c' }));
-    expect((await project.resolve({ config: `${config}${from}` })).importedBaselines.teacher?.provider_model).toBe('tinker://c');
+    expect((await project.resolve({ config: `${config}${from}` })).importedBaselines.teacher?.model).toEqual({
+      kind: 'sampler',
+      model: 'stillroom/tiny-teacher',
+      path: 'tinker://c',
+      version: 'tinker://c',
+    });
   });
 
   it('without counts by task warn of what the gate will not know', async () => {

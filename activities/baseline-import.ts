@@ -1,19 +1,22 @@
 import type { RunConfig } from '../core/config/index.ts';
-import type { BaselineReport } from '../core/gate/baseline-report.ts';
-import { BaselineError, baselineWanted, chooseBaseline } from '../core/gate/baselines.ts';
+import { importedEvaluation } from '../core/gate/baseline-report.ts';
+import { baselineSource, importBaseline } from '../core/gate/baselines.ts';
+import { teacherOf } from '../core/run/models.ts';
 import type { PinnedRun } from '../core/run/pinned-run.ts';
+import type { EvalResult, HoldoutLabel } from '../core/run/results.ts';
+import type { ModelRef } from '../core/run/trial.ts';
 import { sha256 } from './digest.ts';
 import { readIfThere } from './input-files.ts';
 import { InputProblem } from './input-problem.ts';
 
 export type ImportedBaselines = {
-  readonly reports: PinnedRun['importedBaselines'];
+  readonly evaluations: PinnedRun['importedBaselines'];
   /** sha256 by the key that names the file. */
   readonly fileHashes: Readonly<Record<string, string>>;
   readonly warnings: readonly string[];
 };
 
-type Imported = { readonly report: BaselineReport; readonly field: string; readonly hash: string };
+type Imported = { readonly evaluation: EvalResult; readonly field: string; readonly hash: string };
 
 /** Reads and checks the baselines that a config imports. @throws InputProblem naming each that cannot stand for this run's own, and why */
 export async function importBaselines(projectRoot: string, config: RunConfig, holdout: readonly string[]): Promise<ImportedBaselines> {
@@ -29,9 +32,11 @@ export async function importBaselines(projectRoot: string, config: RunConfig, ho
   if (first) throw others.length === 0 ? first : new InputProblem('config', problems.map(({ message }) => message).join('\n'));
   const found = [teacher, student].filter((one) => one !== null);
   return {
-    reports: { teacher: teacher?.report ?? null, student: student?.report ?? null },
+    evaluations: { teacher: teacher?.evaluation ?? null, student: student?.evaluation ?? null },
     fileHashes: Object.fromEntries(found.map(({ field, hash }) => [field, hash])),
-    warnings: found.filter(({ report }) => report.per_task === undefined).map(({ field }) => withoutTasks(field, config.gate.confidence)),
+    warnings: found
+      .filter(({ evaluation }) => evaluation.perTask.length === 0)
+      .map(({ field }) => withoutTasks(field, config.gate.confidence)),
   };
 }
 
@@ -41,18 +46,20 @@ async function importOne(
   which: 'teacher' | 'student',
   holdout: readonly string[],
 ): Promise<Imported | null> {
-  const key = `${which}_baseline_from` as const;
-  const [field, path] = [`eval.${key}`, config.eval[key]];
-  if (path === null) return null;
+  const source = baselineSource(config, which);
+  if (source === null) return null;
+  const { field, path } = source;
   const text = await readIfThere(projectRoot, path, field);
-  try {
-    const choice = chooseBaseline({ ...baselineWanted(config, which, holdout), importText: text });
-    if (choice.source === 'measured' || text === null) throw new Error(`${field} names a file and nothing came of it`);
-    return { report: choice.report, field, hash: sha256(text) };
-  } catch (error) {
-    if (!(error instanceof BaselineError)) throw error;
-    throw new InputProblem(field, `${path}: ${error.message} (${error.code})`);
-  }
+  const { report, problem } = importBaseline(config, which, holdout, text);
+  if (report === null || text === null) throw new InputProblem(field, `${path}: ${problem}`);
+  const [label, model] = measuredBy(config, which);
+  return { evaluation: importedEvaluation(label, model, report), field, hash: sha256(text) };
+}
+
+/** The evaluation of a run that a baseline stands for, and its model. */
+function measuredBy({ teacher, student }: RunConfig, which: 'teacher' | 'student'): [HoldoutLabel, ModelRef] {
+  if (which === 'teacher') return ['teacher', teacherOf(teacher)];
+  return ['student-before', { kind: 'base', model: student.base_model, version: student.base_model }];
 }
 
 /** What an import without counts by task means for the gate. */

@@ -1,5 +1,5 @@
 import { asInputProblem, InputProblem } from './input-problem.ts';
-import type { RunFolder } from './run-folder.ts';
+import { jsonText, type RunFolder } from './run-folder.ts';
 import type { RunRecord } from './run-records.ts';
 
 const FILE = 'run.json';
@@ -21,8 +21,8 @@ export async function claimRun({ home, folder }: RunPlaces, record: RunRecord): 
     refuseOthers(takenBy, executionId, 'runDir', taken);
     if (takenBy === null && (await folder.names()).length > 0)
       throw new InputProblem('runDir', `${runDir} holds other files already: name a new folder`);
-    await take(folder, `${JSON.stringify(record, null, 2)}\n`, record);
-    if (home.path !== folder.path) await take(home, `${JSON.stringify({ runId, executionId, runDir }, null, 2)}\n`, record);
+    await take(folder, jsonText(record), record);
+    if (home.path !== folder.path) await take(home, jsonText({ runId, executionId, runDir }), record);
   } catch (error) {
     throw asInputProblem(error, 'runDir', runDir);
   }

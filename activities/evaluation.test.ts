@@ -59,10 +59,12 @@ describe('an evaluation', () => {
     const name = `stillroom/tiny-${label === 'teacher' ? 'teacher' : 'student'}`;
     const trials = [attempt('x', true), attempt('x', false), brokenAttempt('y', 'no sandbox')];
     const run = await pinned('r', '[gate]\nk = 2\n');
-    await activities().closeEvaluation({ run, label, model: { kind: 'base', model: name, version: name }, trials, startedAtMs: 0 });
+    const model = { kind: 'base', model: name, version: name } as const;
+    const measured = await activities().closeEvaluation({ run, label, model, trials, startedAtMs: 0 });
     const from = await project.resolve({ config: `${CONFIG}[gate]\nk = 2\n[eval]\n${key} = "runs/r/${file}"\n` }, { runId: 'next' });
-    const report = from.importedBaselines[label === 'teacher' ? 'teacher' : 'student'];
-    expect(report).toEqual(await written(`runs/r/${file}`));
+    const imported = from.importedBaselines[label === 'teacher' ? 'teacher' : 'student'];
+    expect(imported).toEqual({ ...measured, source: 'imported', meters: {}, usd: 0, wallMs: 0 });
+    const report = await written(`runs/r/${file}`);
     expect(report).toMatchObject({
       provider_model: name,
       task_ids: ['x', 'y'],

@@ -34,8 +34,6 @@ const INFORMATIVE_CONFIDENCE = 0.95;
 /** Evaluations that are baselines. */
 const BASELINES: Readonly<Partial<Record<EvalLabel, 'teacher' | 'student'>>> = { teacher: 'teacher', 'student-before': 'student' };
 
-const asJson = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`;
-
 export function createEvaluationActivities({ records, folderOf, countGate }: EvaluationDeps) {
   return {
     /**
@@ -70,11 +68,11 @@ export function createEvaluationActivities({ records, folderOf, countGate }: Eva
         wallMs: Date.now() - startedAtMs,
       };
       const folder = folderOf(runDir);
-      await folder.write(`eval-${label}.json`, asJson({ ...result, outcomes: trials }));
+      await folder.writeJson(`eval-${label}.json`, { ...result, outcomes: trials });
       const which = BASELINES[label];
       if (which) {
         const measured = { which, evaluation: result, taskIds: holdout.map(({ id }) => id), attempts: config.gate.k, trials };
-        await folder.write(`baseline-${which}.json`, asJson(baselineReport(measured)));
+        await folder.writeJson(`baseline-${which}.json`, baselineReport(measured));
       }
       return result;
     },
@@ -112,7 +110,7 @@ export function createEvaluationActivities({ records, folderOf, countGate }: Eva
         protocolHash,
         earlierGates: await countGate(protocolHash, runId),
       };
-      await folderOf(runDir).write('gate.json', asJson(verdict));
+      await folderOf(runDir).writeJson('gate.json', verdict);
       return verdict;
     },
   };

@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
-import { describeConfigErrors, parseRunConfig, type RunConfig, refuseUnbuilt, withBackend } from '../core/config/index.ts';
+import { describeConfigErrors, parseRunConfig, type RunConfig, startProblems, withBackend } from '../core/config/index.ts';
 import type { StartInput } from '../core/run/start-input.ts';
 import { parseTaskIds } from '../core/run/task-ids.ts';
 import { asInputProblem, InputProblem } from './input-problem.ts';
@@ -18,8 +18,8 @@ export async function readConfig(
   const parsed = parseRunConfig(text, name);
   if (!parsed.ok) throw new InputProblem('config', describeConfigErrors(parsed.errors));
   const config = withBackend(parsed.config, backend);
-  const unbuilt = refuseUnbuilt(config).map((error) => ({ ...error, message: `${name}: ${error.message}` }));
-  if (unbuilt.length > 0) throw new InputProblem('config', describeConfigErrors(unbuilt));
+  const problems = startProblems(config).map((error) => ({ ...error, message: `${name}: ${error.message}` }));
+  if (problems.length > 0) throw new InputProblem('config', describeConfigErrors(problems));
   return { text, parsed: config };
 }
 

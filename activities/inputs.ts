@@ -129,7 +129,7 @@ async function resolve(
     plan: planOf(config.parsed, settings.taskQueues),
     train: train.map(pin),
     holdout: holdout.map(pin),
-    importedBaselines: baselines.reports,
+    importedBaselines: baselines.evaluations,
     protocolHash: protocolOf(config.parsed, agent, holdout),
     warnings: [...warningsFor(config.parsed, jobTemplate), ...baselines.warnings],
     fileHashes: {

@@ -1,5 +1,4 @@
 import type { BlobRef } from '../core/ids.ts';
-import { spendLines } from '../core/measures/billing.ts';
 import type { MeterTokens } from '../core/measures/meters.ts';
 import { spendOf } from '../core/measures/spend.ts';
 import { closeTrainingStep, type FinishedStep } from '../core/measures/training-step.ts';
@@ -39,8 +38,7 @@ export function createMetricsActivities({ records, blobs, folderOf }: MetricsDep
     /** What tokens by meter cost so far. */
     async tallySpend({ run, meters }: { run: BlobRef; meters: MeterTokens }): Promise<Spend> {
       const { config } = await records.load(run);
-      const lines = spendLines(meters, config.pricing).filter(({ tokens }) => tokens > 0);
-      return { ...spendOf(config.pricing, meters), lines };
+      return spendOf(config.pricing, meters);
     },
   };
 }

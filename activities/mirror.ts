@@ -10,7 +10,7 @@ export function createMirrorActivities({ records, folderOf }: MirrorDeps) {
     /** Writes the run's last state to `status.json` in its folder. */
     async mirrorRun({ run, status }: { run: BlobRef; status: unknown }): Promise<void> {
       const { runDir } = await records.load(run);
-      await folderOf(runDir).write('status.json', `${JSON.stringify(status, null, 2)}\n`);
+      await folderOf(runDir).writeJson('status.json', status);
     },
   };
 }

@@ -56,7 +56,7 @@ async function order(runId = 'first', executionId = 'e1') {
     weights: WEIGHTS,
     handoff,
     steps: 3,
-    spend: { usd: 0.1234, blindTo: ['teacher_sample'], lines: [] },
+    spend: { usd: 0.1234, blindTo: ['teacher_sample' as const], lines: [] },
   };
 }
 

@@ -5,7 +5,7 @@ import { modelCard } from '../core/promotion/model-card.ts';
 import type { AdapterRecord, GateVerdict, Handoff, SavedWeights, Spend } from '../core/run/results.ts';
 import { SettingsUnusable, writeModelsAgent } from '../services/stores/agent-settings.ts';
 import type { VersionStore } from '../services/stores/version-store.ts';
-import type { RunFolder } from './run-folder.ts';
+import { jsonText, type RunFolder } from './run-folder.ts';
 import type { RunRecords } from './run-records.ts';
 
 export type AdapterOrder = {
@@ -51,7 +51,7 @@ export function createPromotionActivities({ records, adapters, folderOf, setting
         files: (version) => ({
           'card.md': modelCard({ ...record, name, version, verdict, weights, steps, spend }),
           'handoff.toml': handoff.toml,
-          'adapter.json': `${JSON.stringify({ runId: record.runId, baseModel: record.config.student.base_model, weights, verdict, spend }, null, 2)}\n`,
+          'adapter.json': jsonText({ runId: record.runId, baseModel: record.config.student.base_model, weights, verdict, spend }),
         }),
       });
       return { name, version, path };

@@ -16,6 +16,11 @@ export class RunFolder {
     await this.beside(name, text, (partial, path) => rename(partial, path));
   }
 
+  /** The same with a value as JSON, as `jsonText` has it. */
+  async writeJson(name: string, value: unknown): Promise<void> {
+    await this.write(name, jsonText(value));
+  }
+
   /** Makes a file, whole, that must not be there yet. Returns what it holds: `text`, or what was there before. */
   async claim(name: string, text: string): Promise<string> {
     try {
@@ -64,6 +69,9 @@ export class RunFolder {
 }
 
 const PARTIAL = '.partial';
+
+/** A value as JSON that people read too. */
+export const jsonText = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`;
 
 /** `path` below `root`. @throws InputProblem by the name of its field for a path that leads out. */
 export function below(root: string, path: string, field: string): string {

@@ -3,6 +3,7 @@ import type { BlobRef } from '../core/ids.ts';
 import type { PinnedRun } from '../core/run/pinned-run.ts';
 import type { TrajectoryDocument } from '../core/run/trajectory-file.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
+import { putJson, readJson } from '../services/blobs/json.ts';
 import type { JobTemplate } from '../services/harbor/index.ts';
 
 /** Everything a run was pinned to, as its activities read it: the history's record, the whole config and the job template. */
@@ -25,13 +26,14 @@ export class RunRecords {
   }
 
   async pin(record: RunRecord): Promise<BlobRef> {
-    return this.blobs.put(new TextEncoder().encode(JSON.stringify(record)));
+    return putJson(this.blobs, record);
   }
 
   load(ref: BlobRef): Promise<RunRecord> {
     const known = this.known.get(ref);
     if (known) return known;
-    const loading = this.blobs.get(ref).then((bytes) => JSON.parse(new TextDecoder().decode(bytes)) as RunRecord);
+    // No schema: `pin` above wrote it, the store vouches for its bytes, and its parts were each checked when the run was resolved.
+    const loading = readJson(this.blobs, ref).then((record) => record as RunRecord);
     this.known.set(ref, loading);
     loading.catch(() => this.known.delete(ref));
     return loading;

@@ -5,8 +5,9 @@ import { scoringMeters } from '../core/measures/billing.ts';
 import type { MeterTokens } from '../core/measures/meters.ts';
 import { teacherOf } from '../core/run/models.ts';
 import type { EpisodeScore, ModelRef } from '../core/run/trial.ts';
-import { buildDatums } from '../core/tokens/datums.ts';
+import { buildDatums, datumLimits } from '../core/tokens/datums.ts';
 import { decodeEpisode } from '../core/tokens/episode-codec.ts';
+import { refuseForeign } from '../core/tokens/foreign-sampler.ts';
 import { encodeScoredEpisode } from '../core/tokens/scored-codec.ts';
 import type { Datum } from '../core/tokens/span.ts';
 import { keepTeacherRow } from '../core/tokens/teacher-row.ts';
@@ -37,16 +38,8 @@ export function createTeacherActivities({ records, blobs, models }: TeacherDeps)
     async scoreEpisode(order: ScoreOrder): Promise<EpisodeScore> {
       const { config } = await records.load(order.run);
       const episode = { ...decodeEpisode(await blobs.get(order.spans)), stopReason: order.stopReason };
-      const foreign = episode.spans.find((span) => span.sampler !== order.sampler);
-      if (foreign)
-        throw ApplicationFailure.nonRetryable(
-          `trial ${order.trialId}, call ${foreign.callIndex}: sampled from ${foreign.sampler}, but this batch trains on ${order.sampler}`,
-          'ForeignSampler',
-        );
-      const { datums, stats } = buildDatums([episode], {
-        contextBudgetTokens: config.rollout.context_budget_tokens,
-        maxDatumTokens: config.train.max_datum_tokens,
-      });
+      namingFailure('ForeignSampler', () => refuseForeign(episode, order.sampler));
+      const { datums, stats } = buildDatums([episode], datumLimits(config));
       const { trialId } = order;
       const topK = config.train.loss === 'topk_ce' ? config.train.topk : 0;
       const scored = await whileBeating(() => score(datums, topK, teacherOf(config.teacher), models));
@@ -78,7 +71,7 @@ async function score(
     datums.map((datum) => models.withSampler(teacher, (sampler) => sampler.promptLogprobs(datum.tokens, { topK, signal }))),
   );
   return {
-    rows: datums.map((datum, index) => kept(datum, scored[index]?.logprobs ?? [])),
+    rows: datums.map((datum, index) => namingFailure('TeacherRowUnusable', () => keepTeacherRow(datum, scored[index]?.logprobs ?? []))),
     candidates: scored.flatMap(({ topk }) => (topk ? [asTopkRow(topk)] : [])),
     meters: scoringMeters(
       scored.map(({ logprobs, promptCacheHitTokens }) => ({ tokens: logprobs.length, cacheHits: promptCacheHitTokens })),
@@ -95,11 +88,12 @@ function asTopkRow({ k, length, tokenIds, logprobs }: TopkTable): TopkRow {
   return { width: k, counts, tokens: tokenIds, logprobs: Float64Array.from(logprobs) };
 }
 
-function kept(datum: Datum, logprobs: ArrayLike<number | null>): Float64Array {
+/** Runs a check of token data; what it refuses is refused for good, under this name. */
+function namingFailure<T>(name: 'ForeignSampler' | 'TeacherRowUnusable', check: () => T): T {
   try {
-    return keepTeacherRow(datum, logprobs);
+    return check();
   } catch (error) {
-    if (error instanceof TokenError) throw ApplicationFailure.nonRetryable(error.message, 'TeacherRowUnusable');
+    if (error instanceof TokenError) throw ApplicationFailure.nonRetryable(error.message, name);
     throw error;
   }
 }

@@ -1,11 +1,13 @@
 import pLimit from 'p-limit';
+import { z } from 'zod';
 import type { RunConfig } from '../core/config/index.ts';
-import type { BlobRef } from '../core/ids.ts';
+import { type BlobRef, BlobRefText } from '../core/ids.ts';
 import { at } from '../core/lists.ts';
 import { teacherOf } from '../core/run/models.ts';
 import type { Trajectory } from '../core/run/warm-up.ts';
-import { countTokens, type DatumLimits } from '../core/tokens/datums.ts';
+import { countTokens, datumLimits } from '../core/tokens/datums.ts';
 import { decodeEpisode } from '../core/tokens/episode-codec.ts';
+import { refuseForeign } from '../core/tokens/foreign-sampler.ts';
 import type { Datum, Episode } from '../core/tokens/span.ts';
 import { TokenError } from '../core/tokens/token-error.ts';
 import { type KeptTrajectory, keptTrajectories, warmupDatums } from '../core/training/warm-up.ts';
@@ -13,6 +15,7 @@ import type { BlobStore } from '../services/blobs/blob-store.ts';
 
 /** Which episodes the training sequences of a warm-up come from, in order: the first `datums` sequences are those of the first episode, and so on. */
 export type SetIndex = readonly { readonly spans: BlobRef; readonly datums: number }[];
+export const SetIndex: z.ZodType<SetIndex> = z.array(z.strictObject({ spans: BlobRefText, datums: z.int().min(1) }));
 
 /** The sequences of a warm-up, by episode, and how they came about. Counts are over all episodes that were kept. */
 export type BuiltSet = {
@@ -43,7 +46,7 @@ const READERS = 8;
 export async function buildWarmupSet(trajectories: readonly Trajectory[], config: RunConfig, blobs: BlobStore): Promise<BuiltSet> {
   const kept = keptTrajectories(trajectories, config.warmup.keep);
   const parts = await pLimit(READERS).map(kept, async (trajectory) => {
-    const { datums, stats, firstTokenDrops } = warmupDatums(await teacherEpisode(trajectory, config, blobs), limitsOf(config));
+    const { datums, stats, firstTokenDrops } = warmupDatums(await teacherEpisode(trajectory, config, blobs), datumLimits(config));
     return { spans: trajectory.spans, datums: datums.length, ...countTokens(datums), stats, firstTokenDrops };
   });
   const sum = (count: (part: (typeof parts)[number]) => number) => parts.reduce((total, part) => total + count(part), 0);
@@ -74,7 +77,7 @@ export async function datumsAt(index: SetIndex, places: readonly number[], confi
   const loaded = new Map<number, readonly Datum[]>();
   await pLimit(READERS).map([...new Set(places.map(episodeOf))], async (number) => {
     const { spans, datums: counted } = at(index, number);
-    const { datums } = warmupDatums(decodeEpisode(await blobs.get(spans)), limitsOf(config));
+    const { datums } = warmupDatums(decodeEpisode(await blobs.get(spans)), datumLimits(config));
     if (datums.length !== counted)
       throw new TokenError(
         'row_count_mismatch',
@@ -89,23 +92,11 @@ export async function datumsAt(index: SetIndex, places: readonly number[], confi
   });
 }
 
-async function teacherEpisode({ spans, trialId }: KeptTrajectory, { teacher }: RunConfig, blobs: BlobStore): Promise<Episode> {
+async function teacherEpisode({ spans }: KeptTrajectory, { teacher }: RunConfig, blobs: BlobStore): Promise<Episode> {
   const episode = decodeEpisode(await blobs.get(spans));
-  const { version } = teacherOf(teacher);
-  const foreign = episode.spans.find(({ sampler }) => sampler !== version);
-  if (foreign)
-    throw new TokenError(
-      'foreign_sampler',
-      `trial ${trialId}, call ${foreign.callIndex}`,
-      `sampled from ${foreign.sampler}, not from the teacher ${version}`,
-    );
+  refuseForeign(episode, teacherOf(teacher).version);
   return episode;
 }
-
-const limitsOf = ({ rollout, train }: RunConfig): DatumLimits => ({
-  contextBudgetTokens: rollout.context_budget_tokens,
-  maxDatumTokens: train.max_datum_tokens,
-});
 
 /** The counts, from trials to sequences, and what to change where they end. */
 function whyEmpty(trajectories: readonly Trajectory[], built: BuiltSet, { warmup }: RunConfig): string {

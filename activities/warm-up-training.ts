@@ -6,10 +6,11 @@ import type { WarmupRow } from '../core/run/warm-up.ts';
 import { countTokens } from '../core/tokens/datums.ts';
 import { toWire } from '../core/tokens/wire.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
+import { getJson } from '../services/blobs/json.ts';
 import type { ModelAccess } from './model-access.ts';
 import { clientOf, onService, optimizerUpdate } from './optimizer.ts';
 import type { RunRecords } from './run-records.ts';
-import { datumsAt, type SetIndex } from './warm-up-set.ts';
+import { datumsAt, SetIndex } from './warm-up-set.ts';
 
 export type WarmupOrder = {
   readonly run: BlobRef;
@@ -34,7 +35,7 @@ export function createWarmupTrainingActivities({ records, blobs, models }: Warmu
     async trainWarmup({ run, set, places, update, training }: WarmupOrder): Promise<WarmupTrained> {
       const startedAtMs = Date.now();
       const { config } = await records.load(run);
-      const index = JSON.parse(new TextDecoder().decode(await blobs.get(set))) as SetIndex;
+      const index = await getJson(blobs, set, SetIndex);
       const datums = await datumsAt(index, places, config, blobs);
       const { lossTokens, contextTokens } = countTokens(datums);
       const learningRate = config.warmup.learning_rate ?? config.train.learning_rate;

@@ -5,14 +5,15 @@ import { spendOf } from '../core/measures/spend.ts';
 import {
   TRAJECTORY_FILE,
   type TrajectoryDocument,
+  TrajectoryList,
   trajectoriesIn,
   trajectoryDocument,
-  trajectoryText,
 } from '../core/run/trajectory-file.ts';
 import type { Trajectory, WarmupRow, WarmupSet } from '../core/run/warm-up.ts';
 import { TokenError } from '../core/tokens/token-error.ts';
 import { drawWarmupBatch } from '../core/training/warm-up.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
+import { getJson, putJson } from '../services/blobs/json.ts';
 import type { RunFolder } from './run-folder.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
 import { teacherIdentity } from './warm-up-input.ts';
@@ -30,20 +31,20 @@ export function createWarmupActivities({ records, blobs, folderOf }: WarmupDeps)
     /** Keeps what the teacher played: as a blob for this run, as a file in its folder for later ones. */
     async keepTrajectories({ run, trajectories }: { run: BlobRef; trajectories: readonly Trajectory[] }): Promise<BlobRef> {
       const record = await records.load(run);
-      await folderOf(record.runDir).write(TRAJECTORY_FILE, trajectoryText(documentOf(record, trajectories)));
-      return blobs.put(asBytes(trajectories));
+      await folderOf(record.runDir).writeJson(TRAJECTORY_FILE, documentOf(record, trajectories));
+      return putJson(blobs, trajectories);
     },
 
     /** Makes training sequences of the trajectories in `list`, or of those that were loaded when the run was resolved. Fails with `NothingToWarmUpOn` when there are none. */
     async gatherWarmup({ run, list }: { run: BlobRef; list: BlobRef | null }): Promise<WarmupSet> {
       const record = await records.load(run);
       const { config, runDir, warmupTrajectories: loaded } = record;
-      if (loaded) await folderOf(runDir).write(TRAJECTORY_FILE, trajectoryText(loaded));
+      if (loaded) await folderOf(runDir).writeJson(TRAJECTORY_FILE, loaded);
       const trajectories = loaded ? trajectoriesIn(loaded) : await listed(list, blobs);
       try {
         const built = await buildWarmupSet(trajectories, config, blobs);
         return {
-          ref: await blobs.put(asBytes(built.index)),
+          ref: await putJson(blobs, built.index),
           datums: built.datums,
           updateUsd: updateUsd(built, config),
           notice: told(built, trajectories.length, record),
@@ -103,7 +104,5 @@ function documentOf({ runId, agent, train, config }: RunRecord, trajectories: re
 
 async function listed(list: BlobRef | null, blobs: BlobStore): Promise<readonly Trajectory[]> {
   if (list === null) throw ApplicationFailure.nonRetryable('no trajectories were pinned with this run', 'WarmupUnpinned');
-  return JSON.parse(new TextDecoder().decode(await blobs.get(list))) as readonly Trajectory[];
+  return getJson(blobs, list, TrajectoryList);
 }
-
-const asBytes = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));

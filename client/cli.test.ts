@@ -66,7 +66,7 @@ describe('estimate, with no server to ask', () => {
       baselineEpisodes: 9,
       bounded: false,
       maxUsd: null,
-      notBuilt: [],
+      refusals: [],
       tasks: { train: 2, holdout: 1 },
     };
     expect(JSON.parse(stdout)).toMatchObject(expected);

@@ -1,3 +1,5 @@
+import { z } from 'zod';
+
 /** Ids that must never be mixed up; the brand exists for the compiler only. */
 export type Brand<T, Name extends string> = T & { readonly __brand: Name };
 
@@ -6,6 +8,11 @@ export type TrialId = Brand<string, 'TrialId'>;
 
 /** Content address of a stored blob: `sha256:<64 hex>`. */
 export type BlobRef = Brand<string, 'BlobRef'>;
+/** The same where it is read from JSON. */
+export const BlobRefText = z
+  .string()
+  .regex(/^sha256:[0-9a-f]{64}$/, { error: 'must be a blob reference (sha256:<64 hex>)' })
+  .transform((text) => text as BlobRef);
 
 /** Weights that can be sampled from: `tinker://<run>/sampler_weights/<name>`. */
 export type SamplerPath = Brand<string, 'SamplerPath'>;

@@ -1,4 +1,3 @@
-import { importedEvaluation } from '../core/gate/baseline-report.ts';
 import type { EvalResult } from '../core/run/results.ts';
 import { evaluateHoldout } from './evaluations.ts';
 import { briefActivities } from './proxies.ts';
@@ -8,9 +7,9 @@ import { evaluationOf } from './run-state.ts';
 /** Takes the baselines that are imported and measures the others, but for a teacher that is put off until after training. */
 export async function openBaselines(run: Run): Promise<void> {
   const { plan, importedBaselines: imported } = run.pinned;
-  if (imported.teacher) take(run, importedEvaluation('teacher', plan.teacher, imported.teacher));
+  if (imported.teacher) take(run, imported.teacher);
   else if (!plan.deferBaselines) await evaluateHoldout(run, 'teacher', plan.teacher);
-  if (imported.student) take(run, importedEvaluation('student-before', plan.student, imported.student));
+  if (imported.student) take(run, imported.student);
   else await evaluateHoldout(run, 'student-before', plan.student);
   if (isMeasured(run, 'teacher')) return askUnlessAhead(run);
   run.note('the teacher is measured after training (eval.defer_baselines): whether it is better than the student is not known before');

@@ -1,7 +1,6 @@
 import type { MetricsRow } from '../core/measures/metrics-row.ts';
 import { isUnknown } from '../core/measures/spend.ts';
 import type { Wait } from '../core/run/phase.ts';
-
 import type { RunSpend } from './messages.ts';
 import type { RunFacts } from './run-state.ts';
 

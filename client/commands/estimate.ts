@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
 import type { RunConfig } from '../../core/config/index.ts';
+import { boundOf } from '../../core/run/cost-confirmation.ts';
 import type { Console } from '../console.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { estimateFiles } from '../input/estimate-input.ts';
 import { withRun } from '../session.ts';
-import { boundOf, estimateTable } from '../view/estimate-table.ts';
+import { estimateTable } from '../view/estimate-table.ts';
 import { wrapped } from '../view/wrap.ts';
 import { addCommand, run } from './command.ts';
 import { addRunFiles } from './run-file-flags.ts';
@@ -48,18 +49,18 @@ async function ofFiles(console: Console, { config, tasks, holdout, backend }: Op
   if (config === undefined || tasks === undefined || holdout === undefined)
     throw new CliError('estimate needs the id of a run, or all of --config, --tasks and --holdout');
   const found = await estimateFiles({ config, tasks, holdout, ...(backend === undefined ? {} : { backend }) });
-  const { sizes, notBuilt, config: read } = found;
+  const { sizes, refusals, config: read } = found;
   const maxUsd = read.budget.max_usd;
   console.result({
     ...found.estimate,
     ...boundOf(found.estimate, maxUsd),
     tasks: { train: sizes.nTrain, holdout: sizes.nHoldout },
-    notBuilt: notBuilt.map(({ field, message }) => ({ field, message })),
+    refusals: refusals.map(({ field, message }) => ({ field, message })),
   });
   console.print(`${config}: ${read.student.base_model} learns from ${read.teacher.model}\n`);
   console.print(estimateTable(found.estimate, maxUsd, console.colors));
-  if (notBuilt.length > 0) {
-    const reasons = notBuilt.map(({ message }) => wrapped(`- ${message}`, '  '));
+  if (refusals.length > 0) {
+    const reasons = refusals.map(({ message }) => wrapped(`- ${message}`, '  '));
     console.print([console.colors.yellow(`\nA start with ${config} would be refused:`), ...reasons].join('\n'));
   }
   return EXIT.ok;

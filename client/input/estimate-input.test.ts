@@ -121,10 +121,10 @@ test('prices meters, cached prompts at a fifth, and sums what has a price', asyn
 test('names what a start would refuse, and estimates it all the same', async () => {
   const asked = { harbor: `${BASE.harbor}\nbackend = "e2b"`, train: `${BASE.train}\noverlap_steps = 1` };
   const found = await estimateFiles(filesOf(asked));
-  expect(found.notBuilt.map(({ field }) => field)).toEqual(['harbor.backend', 'train.overlap_steps']);
+  expect(found.refusals.map(({ field }) => field)).toEqual(['harbor.backend', 'train.overlap_steps']);
   expect(found.sizes).toEqual({ nTrain: 3, nHoldout: 2 });
   const local = await estimateFiles({ ...filesOf(asked), backend: 'local' });
-  expect(local.notBuilt.map(({ field }) => field)).toEqual(['train.overlap_steps']);
+  expect(local.refusals.map(({ field }) => field)).toEqual(['train.overlap_steps']);
 });
 
 test('needs neither the job template nor the tasks, and writes nothing', async () => {

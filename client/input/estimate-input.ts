@@ -1,4 +1,4 @@
-import { type ConfigError, type RunConfig, refuseUnbuilt } from '../../core/config/index.ts';
+import { type ConfigError, type RunConfig, startProblems } from '../../core/config/index.ts';
 import { type CostEstimate, estimateCost, type SplitSizes } from '../../core/estimate/index.ts';
 import { Problems } from './problems.ts';
 import { type RunFiles, readConfigFile, readSplits } from './run-files.ts';
@@ -8,8 +8,8 @@ export type FilesEstimate = {
   readonly config: RunConfig;
   readonly sizes: SplitSizes;
   readonly estimate: CostEstimate;
-  /** Keys that ask for what is not built; their cost is in the estimate as if it were. */
-  readonly notBuilt: readonly ConfigError[];
+  /** Keys that `start` refuses; what is not built is in the estimate as if it were. */
+  readonly refusals: readonly ConfigError[];
 };
 
 /**
@@ -24,5 +24,5 @@ export async function estimateFiles(files: RunFiles): Promise<FilesEstimate> {
   problems.throwIfAny();
   if (!config || !train || !holdout) throw new Error('what has no problem was read');
   const sizes = { nTrain: train.length, nHoldout: holdout.length };
-  return { config, sizes, estimate: estimateCost(config, sizes), notBuilt: refuseUnbuilt(config) };
+  return { config, sizes, estimate: estimateCost(config, sizes), refusals: startProblems(config) };
 }

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { RunConfig } from '../../core/config/index.ts';
-import { BaselineError, baselineWanted, chooseBaseline } from '../../core/gate/baselines.ts';
+import { baselineSource, importBaseline } from '../../core/gate/baselines.ts';
 import { isBelow } from './below.ts';
 import type { Problems } from './problems.ts';
 
@@ -13,27 +13,21 @@ export async function checkLocalBaselines(
   problems: Problems,
 ): Promise<void> {
   for (const which of ['teacher', 'student'] as const) {
-    const key = `${which}_baseline_from` as const;
-    const path = config.eval[key];
-    const problem =
-      path === null
-        ? null
-        : await problemOf(projectRoot, path, (importText) => chooseBaseline({ ...baselineWanted(config, which, holdout), importText }));
-    if (problem !== null) problems.add('baseline', `eval.${key} ${path}: ${problem}`);
+    const source = baselineSource(config, which);
+    if (source === null) continue;
+    const { field, path } = source;
+    const problem = await problemOf(projectRoot, path, (text) => importBaseline(config, which, holdout, text).problem);
+    if (problem !== null) problems.add('baseline', `${field}: ${path}: ${problem}`);
   }
 }
 
-async function problemOf(projectRoot: string, path: string, choose: (text: string | null) => unknown): Promise<string | null> {
+async function problemOf(projectRoot: string, path: string, judge: (text: string | null) => string | null): Promise<string | null> {
   if (!isBelow(projectRoot, path)) return 'must be below the project root, where workers read';
+  const file = resolve(projectRoot, path);
   try {
-    choose(await textOf(resolve(projectRoot, path)));
-    return null;
+    return judge(await readFile(file, 'utf8'));
   } catch (error) {
-    if (error instanceof BaselineError) return error.message;
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return judge(null);
     return `cannot be read: ${(error as Error).message}`;
   }
-}
-
-async function textOf(path: string): Promise<string | null> {
-  return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? null : Promise.reject(error)));
 }

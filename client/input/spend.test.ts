@@ -8,7 +8,7 @@ const pricing = (meters: readonly string[]) => `[pricing]\n${meters.map((meter) 
 
 test.each<[name: string, toml: string, bound: RegExp | null]>([
   ['no prices and no cap', '', /no price for student_prefill, .* and no budget\.max_usd\. Set \[budget\] max_usd/],
-  ['one price missing', pricing(FULL_PRICES.slice(1)), /no price for student_prefill, student_cached_prefill and no budget/],
+  ['one price missing', pricing(FULL_PRICES.slice(1)), /no price for student_prefill and no budget/],
   ['all prices, the cached ones implied', pricing(FULL_PRICES), null],
   ['a cap without prices', '[budget]\nmax_usd = 5\n', null],
 ])('%s', (_, toml, bound) => {

@@ -94,24 +94,29 @@ test.each<[name: string, files: Files, extra: Extra, message: RegExp]>([
     'a baseline that is not there',
     { config: `${CONFIG}\n[eval]\nteacher_baseline_from = "gone.json"` },
     {},
-    /^eval\.teacher_baseline_from gone\.json: .*not there$/,
+    /^eval\.teacher_baseline_from: gone\.json: .*not there \(import_missing_file\)$/,
   ],
   [
     'a baseline outside of the project',
     { config: `${CONFIG}\n[eval]\nstudent_baseline_from = "../s.json"` },
     {},
-    /^eval\.student_baseline_from \.\.\/s\.json: must be below the project root/,
+    /^eval\.student_baseline_from: \.\.\/s\.json: must be below the project root/,
   ],
   [
     'baselines that do not fit, both at once',
     { config: `${CONFIG}\n[eval]\nteacher_baseline_from = "baseline.json"\nstudent_baseline_from = "tasks"` },
     {},
-    /^2 things are wrong:\n +eval\.teacher_baseline_from baseline\.json: .*other tasks.*\n +eval\.student_baseline_from tasks: cannot be read/,
+    /^2 things are wrong:\n +eval\.teacher_baseline_from: baseline\.json: .*other tasks.*\n +eval\.student_baseline_from: tasks: cannot be read/,
   ],
   ['a run folder outside of the project', {}, { runDir: '../elsewhere' }, /^--run-dir \.\.\/elsewhere: must be below the project root/],
   ['an agent that does not exist', {}, { agent: 'nobody' }, /^--agent: there is no agent nobody$/],
 ])('refuses %s', async (_, files, extra, message) => {
   expect(await problemsOf(files, extra)).toMatch(message);
+});
+
+test('an empty name is a mistake in the config, not something that is not built', async () => {
+  const config = `${CONFIG.replace('[teacher]', '[teacher]\ntokenizer = ""')}\n[train]\noverlap_steps = 1`;
+  await expect(build({ config })).rejects.toMatchObject({ problems: [{ kind: 'not_built' }, { kind: 'config_invalid' }] });
 });
 
 test('a baseline that fits, and files that only the workers have, are no problem', async () => {

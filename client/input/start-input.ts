@@ -1,4 +1,4 @@
-import { type RunConfig, refuseUnbuilt } from '../../core/config/index.ts';
+import { type RunConfig, startProblems } from '../../core/config/index.ts';
 import type { SplitSizes } from '../../core/estimate/index.ts';
 import type { StartInput } from '../../core/run/start-input.ts';
 import { agentProblem } from './agent.ts';
@@ -29,7 +29,8 @@ export async function buildStartInput(request: StartRequest, projectRoot: string
   const problems = new Problems();
   const { agent, backend, promote, yes, runDir } = request;
   const { text, config } = await readConfigFile(request, problems);
-  if (config) problems.add('not_built', ...refuseUnbuilt(config).map(({ message }) => `${request.config}: ${message}`));
+  for (const { kind, message } of config ? startProblems(config) : [])
+    problems.add(kind === 'not_built' ? kind : 'config_invalid', `${request.config}: ${message}`);
   const { train, holdout } = await readSplits(request, problems);
   if (!request.tasksElsewhere) {
     const found = await agentProblem(projectRoot, agent);

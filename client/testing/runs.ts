@@ -1,6 +1,6 @@
 import type { Evidence } from '../../core/gate/evidence.ts';
-import type { SpendLine } from '../../core/measures/billing.ts';
 import { METERS, type Meter } from '../../core/measures/meters.ts';
+import type { SpendLine } from '../../core/measures/spend.ts';
 import type { EvalLabel, EvalResult, GateVerdict } from '../../core/run/results.ts';
 import { evaluationOf } from '../../core/run/testing/facts.ts';
 import type { RunResult, RunSpend, RunStatus } from '../../workflows/messages.ts';

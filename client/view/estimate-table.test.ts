@@ -2,7 +2,7 @@ import pc from 'picocolors';
 import { describe, expect, it } from 'vitest';
 import { parseRunConfig } from '../../core/config/index.ts';
 import { estimateCost } from '../../core/estimate/index.ts';
-import { boundOf, estimateTable } from './estimate-table.ts';
+import { estimateTable } from './estimate-table.ts';
 
 const PLAIN = pc.createColors(false);
 const ALL = 'student_prefill = 1\nstudent_sample = 2\nstudent_train = 3\nteacher_prefill = 4\nteacher_sample = 5\n';
@@ -53,14 +53,4 @@ describe('the estimate table', () => {
       'It cannot see student_prefill, student_cached_prefill: they have no price. To let it, set in [pricing] student_prefill.',
     ],
   ])('says of the bound: %s', (_, pricing, maxUsd, text) => expect(told(pricing, maxUsd)).toContain(text));
-});
-
-it('has the bound as data', () => {
-  expect(boundOf(estimateWith(''), null)).toMatchObject({ maxUsd: null, bounded: false });
-  expect(boundOf(estimateWith(ALL.replace('teacher_sample = 5\n', '')), 3)).toEqual({
-    maxUsd: 3,
-    bounded: true,
-    unseenByCap: ['teacher_sample'],
-    missingPrices: ['teacher_sample'],
-  });
 });

@@ -1,30 +1,9 @@
-import { isBounded } from '../../core/run/cost-confirmation.ts';
+import { boundOf } from '../../core/run/cost-confirmation.ts';
 import type { Estimate } from '../../core/run/results.ts';
 import type { Colors } from '../console.ts';
 import { count, usd } from './format.ts';
 import { meterTable, pricedSum } from './meter-table.ts';
 import { wrapped } from './wrap.ts';
-
-/** What bounds a run's spend, as data. */
-export type Bound = {
-  /** USD; null when no cap is set. */
-  readonly maxUsd: number | null;
-  /** Every meter has a price, or a cap is set. */
-  readonly bounded: boolean;
-  /** Meters that a cap cannot see. */
-  readonly unseenByCap: readonly string[];
-  /** The keys of `[pricing]` that make everything priced; a cached price follows from its full one. */
-  readonly missingPrices: readonly string[];
-};
-
-export function boundOf({ fullyPriced, unpricedMeters }: Estimate, maxUsd: number | null): Bound {
-  return {
-    maxUsd,
-    bounded: isBounded({ fullyPriced, maxUsd }),
-    unseenByCap: unpricedMeters,
-    missingPrices: unpricedMeters.filter((meter) => !meter.includes('_cached_')),
-  };
-}
 
 /** The estimate per meter, within 80 columns. A meter without a price says so; its cost is unknown, never zero. */
 export function estimateTable(estimate: Estimate, maxUsd: number | null, colors: Colors): string {

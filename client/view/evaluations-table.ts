@@ -1,7 +1,5 @@
-import { readRate } from '../../core/measures/rates.ts';
 import type { EvalResult, HoldoutLabel } from '../../core/run/results.ts';
 import { stepOfInterim } from '../../core/run/step-name.ts';
-
 import type { Colors } from '../console.ts';
 import { DASH, duration, percent } from './format.ts';
 import { table } from './table.ts';
@@ -11,11 +9,6 @@ const HOLDOUT_NAMES: Readonly<Record<HoldoutLabel, string>> = {
   'student-before': 'student before',
   'student-after': 'student after',
 };
-
-/** What an evaluation measured; null when none of its trials was executed, whatever its report holds as the rate. */
-export function solvedIn({ solveRate, executed }: Pick<EvalResult, 'solveRate' | 'executed'>): number | null {
-  return solveRate === null ? null : readRate({ rate: solveRate, executedTrials: executed });
-}
 
 /** What a person calls an evaluation; one that this run did not measure says so. */
 export function evaluationName({ label, source }: Pick<EvalResult, 'label' | 'source'>): string {
@@ -28,7 +21,7 @@ const isHoldout = (label: EvalResult['label']): label is HoldoutLabel => Object.
 /** `student at step 4 50.0 % (6/12)`, with its denominator. */
 export function evaluationText(evaluation: EvalResult): string {
   const { passed, executed } = evaluation;
-  return `${evaluationName(evaluation)} ${percent(solvedIn(evaluation))} (${passed}/${executed})`;
+  return `${evaluationName(evaluation)} ${percent(evaluation.solveRate)} (${passed}/${executed})`;
 }
 
 /** Teacher, student before and student after on the held-out tasks, each with its denominator; what was not measured is a dash. */
@@ -52,7 +45,7 @@ function row(evaluation: EvalResult): string[] {
   const time = source === 'imported' ? DASH : duration(wallMs);
   return [
     evaluationName(evaluation),
-    percent(solvedIn(evaluation)),
+    percent(evaluation.solveRate),
     `${passed}/${executed}`,
     tasksText(evaluation),
     `${infraFailed}`,

@@ -91,12 +91,6 @@ test('a rate that was not measured is neither above nor below the required one',
   expect(shownFor({ teacher: null, threshold: null })).toContain('after 81.0 % not comparable with –');
 });
 
-test('an imported report that holds 0 over nothing is a dash', () => {
-  const raw = { ...evaluation('teacher', 0, 0), solveRate: 0 };
-  const shown = text({ end: { kind: 'completed', result: runResult({ evaluations: [raw] }) }, status: null, wallMs: 1_000 });
-  expect(shown).toMatch(/^teacher +– +0\/0 /m);
-});
-
 test('an imported baseline is shown as one, without a time, and without tasks where its report has none', () => {
   const imported = { ...evaluation('teacher', 134, 144), source: 'imported', perTask: [] } as const;
   const shown = text({ end: { kind: 'completed', result: runResult({ evaluations: [imported] }) }, status: null, wallMs: 1_000 });

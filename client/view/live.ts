@@ -2,10 +2,8 @@ import { PHASES } from '../../core/run/phase.ts';
 import type { RunStatus, TrialProgress } from '../../workflows/messages.ts';
 import type { Colors } from '../console.ts';
 import type { Snapshot } from '../follow.ts';
-
 import { evaluationText } from './evaluations-table.ts';
 import { bar, number } from './format.ts';
-
 import { learned } from './row-text.ts';
 import { spendText } from './spend-text.ts';
 import { waitText } from './wait-text.ts';
@@ -45,7 +43,8 @@ function warmup({ updates, steps, lossNatsPerToken }: NonNullable<RunStatus['war
   return `${bar(updates, steps, BAR_WIDTH)} ${updates}/${steps} updates · loss ${number(lossNatsPerToken)} nats/token`;
 }
 
-export function trials({ label, trials, done, running, executed, passed, infraFailed }: TrialProgress): string {
+/** `███░░░ 93/128 of step 4, 8 running, solved 40/92`: the trials that are under way, with what came of those that ended. */
+function trials({ label, trials, done, running, executed, passed, infraFailed }: TrialProgress): string {
   const failed = infraFailed > 0 ? `, ${infraFailed} infra-failed` : '';
   return `${bar(done, trials, BAR_WIDTH)} ${done}/${trials} of ${label}, ${running} running, solved ${passed}/${executed}${failed}`;
 }

@@ -1,4 +1,4 @@
-import type { SpendLine } from '../../core/measures/billing.ts';
+import { isUnknown, type SpendLine, unpricedIn } from '../../core/measures/spend.ts';
 import type { Colors } from '../console.ts';
 import { count, usd } from './format.ts';
 import { table } from './table.ts';
@@ -12,8 +12,8 @@ export function meterTable(title: string, lines: readonly SpendLine[], colors: C
 
 /** The sum of what is priced and how much is not in it. Where no price is known there is no sum, not one of zero. */
 export function pricedSum(pricedUsd: number, lines: readonly SpendLine[]): string {
-  const unpriced = lines.filter((line) => line.usd === null).length;
-  if (unpriced === 0) return usd(pricedUsd);
-  if (unpriced === lines.length) return 'unknown, no price is set';
-  return `${usd(pricedUsd)} and the unknown cost of ${unpriced === 1 ? 'one meter' : `${unpriced} meters`}`;
+  const blindTo = unpricedIn(lines);
+  if (blindTo.length === 0) return usd(pricedUsd);
+  if (isUnknown({ lines, blindTo })) return 'unknown, no price is set';
+  return `${usd(pricedUsd)} and the unknown cost of ${blindTo.length === 1 ? 'one meter' : `${blindTo.length} meters`}`;
 }

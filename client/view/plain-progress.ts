@@ -1,9 +1,7 @@
 import type { EvalResult } from '../../core/run/results.ts';
-
 import { stepOfInterim } from '../../core/run/step-name.ts';
 import type { Snapshot } from '../follow.ts';
-import { evaluationName, solvedIn, tasksText } from './evaluations-table.ts';
-
+import { evaluationName, tasksText } from './evaluations-table.ts';
 import { percent } from './format.ts';
 import { learned } from './row-text.ts';
 import { spendText } from './spend-text.ts';
@@ -68,7 +66,7 @@ export class PlainProgress {
 function measured(evaluation: EvalResult, kind: 'held-out' | 'training'): string {
   const { passed, executed } = evaluation;
   const counts = `${passed}/${executed} over ${tasksText(evaluation)} tasks`;
-  return `${evaluationName(evaluation)} on ${kind} tasks: ${percent(solvedIn(evaluation))} (${counts})`;
+  return `${evaluationName(evaluation)} on ${kind} tasks: ${percent(evaluation.solveRate)} (${counts})`;
 }
 
 /** A run that waits for a person has said so and stays silent. */

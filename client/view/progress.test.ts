@@ -35,9 +35,8 @@ test('a rate without executed trials is a dash', () => {
   expect(liveLines(snapshot({ status }), plain).join('\n')).toContain('solved – (0/0) · KL/token – nats');
 });
 
-test('an evaluation that executed nothing is a dash, whatever its report holds as the rate', () => {
-  const raw = { ...evaluation('teacher', 0, 0), solveRate: 0 };
-  const seen = snapshot({ status: runStatus({ evaluations: [raw, evaluation('student-before', 0, 144)] }) });
+test('an evaluation that executed nothing is a dash, and one that passed nothing a rate of zero', () => {
+  const seen = snapshot({ status: runStatus({ evaluations: [evaluation('teacher', 0, 0), evaluation('student-before', 0, 144)] }) });
   expect(liveLines(seen, plain).join('\n')).toContain('teacher – (0/0) · student before 0.0 % (0/144)');
   expect(new PlainProgress(0).lines(seen, 0)).toContain('teacher on held-out tasks: – (0/0 over 48 tasks)');
 });

@@ -74,6 +74,9 @@ describe('money without prices', () => {
     expect(shown({ unpriced_meters: ['teacher_prefill'] })).toContain('+ ? is what has no price.');
   });
 
+  it('is a part of the sum at a price of zero too: only what nobody can say is unknown', () =>
+    expect(sums(unpriced('teacher_prefill'))).toEqual(['$0.0000 + ?', '$0.0000 + ?']));
+
   it('zero is said where everything is priced at it', () => expect(sums(unpriced())).toEqual(['$0.0000', '$0.0000']));
 });
 

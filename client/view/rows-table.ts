@@ -1,6 +1,7 @@
 import { METERS } from '../../core/measures/meters.ts';
 import type { MetricsRow } from '../../core/measures/metrics-row.ts';
 import { readRate, solveRateOf } from '../../core/measures/rates.ts';
+import { isUnknown } from '../../core/measures/spend.ts';
 import type { Colors } from '../console.ts';
 import { count, DASH, duration, number, percent, usd } from './format.ts';
 import { table } from './table.ts';
@@ -36,7 +37,7 @@ const legend = (text: string, colors: Colors) => colors.dim(wrapped(`${text}.`))
 
 /** Mean share of passed tests, with the number of trials that have one. */
 function graded({ graded_solve_rate, graded_trials }: MetricsRow): string {
-  return `${percent(readRate({ rate: graded_solve_rate, executedTrials: graded_trials }))} (${graded_trials})`;
+  return `${percent(readRate({ rate: graded_solve_rate, over: graded_trials }))} (${graded_trials})`;
 }
 
 const withRatio = (value: string, ratio: number | null) => (ratio === null ? value : `${value} ×${ratio.toFixed(2)}`);
@@ -56,12 +57,10 @@ function workTable(rows: readonly MetricsRow[], colors: Colors): string {
   return [table(colors, head, cells, 0), ...(isPriced ? [] : [legend('+ ? is what has no price', colors)])].join('\n');
 }
 
-/** Cost and forecast. Meters without a price make them a lower bound; where no counted meter has one they are unknown, never zero. */
+/** Cost and forecast. Meters without a price make them a lower bound; where no counted meter has one, nobody can say either. */
 function money(row: MetricsRow): [cost: string, forecast: string] {
-  const unpriced: readonly string[] = row.unpriced_meters;
-  const counted = METERS.filter((meter) => row[`${meter}_tokens`] > 0);
-  const more = unpriced.length === 0 ? '' : ' + ?';
-  const cost = more !== '' && counted.every((meter) => unpriced.includes(meter)) ? 'unknown' : `${usd(row.usd)}${more}`;
-  if (row.forecast_usd === null) return [cost, DASH];
-  return [cost, more !== '' && row.forecast_usd === 0 ? 'unknown' : `${usd(row.forecast_usd)}${more}`];
+  const { unpriced_meters: blindTo, forecast_usd: forecast } = row;
+  const lines = METERS.filter((meter) => row[`${meter}_tokens`] > 0).map((meter) => ({ meter }));
+  const told = (value: number) => (isUnknown({ lines, blindTo }) ? 'unknown' : `${usd(value)}${blindTo.length === 0 ? '' : ' + ?'}`);
+  return [told(row.usd), forecast === null ? DASH : told(forecast)];
 }

@@ -12,6 +12,7 @@ import { verdictLines } from './verdict-text.ts';
 /** A run at one moment, in full: what `stillroom status` prints. `failure` is why it ended, if it failed. */
 export type StatusReport = { readonly status: RunStatus; readonly rows: readonly MetricsRow[]; readonly failure: Failure | null };
 
+/** The blocks of a run's status, a blank line between them: what it is, where it stands, what it learned, what it cost, who decided. Empty ones are left out. */
 export function statusText({ status, rows, failure }: StatusReport, colors: Colors): string {
   const { student, teacher, agent, checks, evaluations, interim, verdict, decisions, spend } = status;
   const blocks = [

@@ -1,5 +1,5 @@
 /** Columns that every terminal and log has. */
-export const WIDTH = 80;
+const WIDTH = 80;
 
 /** Breaks text between words so that no line is wider than 80 columns, where its words allow; later lines begin with `indent`. */
 export function wrapped(text: string, indent = ''): string {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseRunConfig, stringifyRunConfig } from './parse.ts';
 import { type SectionName, sections } from './schema.ts';
-import { refuseUnbuilt } from './unbuilt.ts';
+import { startProblems } from './start-problems.ts';
 
 const minimal = '[student]\nbase_model = "s"\n[teacher]\nmodel = "t"\n[harbor]\njob_template = "j"\n';
 const parsed = (more = '') => {
@@ -93,14 +93,14 @@ describe('parseRunConfig', () => {
   });
 });
 
-describe('refuseUnbuilt', () => {
+describe('startProblems', () => {
   it('accepts the defaults and the keys that are built', () => {
     const built =
       '[train]\nloss = "ppo"\nnum_substeps = 2\nadvantage_clip = 5.0\ncenter_advantages = true\n[gate]\nconfidence = 0.95\n[budget]\nmax_usd = 3\n';
-    expect(refuseUnbuilt(parsed())).toEqual([]);
-    expect(refuseUnbuilt(parsed(built))).toEqual([]);
+    expect(startProblems(parsed())).toEqual([]);
+    expect(startProblems(parsed(built))).toEqual([]);
     const evals = '[eval]\nevery = 1\nteacher_baseline_from = "t"\nstudent_baseline_from = "s"\ndefer_baselines = true\n';
-    expect(refuseUnbuilt(parsed(evals))).toEqual([]);
+    expect(startProblems(parsed(evals))).toEqual([]);
   });
 
   it.each([
@@ -110,7 +110,7 @@ describe('refuseUnbuilt', () => {
     ['wandb.enabled', '[wandb]\nenabled = true\n'],
     ['checkpoints.keep_last', '[checkpoints]\nkeep_last = 1\n'],
   ])('refuses %s by name', (field, more) => {
-    expect(refuseUnbuilt(parsed(more))).toMatchObject([{ field, kind: 'not_built', message: expect.stringContaining(field) }]);
+    expect(startProblems(parsed(more))).toMatchObject([{ field, kind: 'not_built', message: expect.stringContaining(field) }]);
   });
 
   it('refuses another teacher backend and another sandbox', () => {
@@ -118,7 +118,7 @@ describe('refuseUnbuilt', () => {
       .replace('model = "t"', 'model = "t"\nbackend = "openai_compat"\nendpoint = "http://h/v1"\ntokenizer = "x"\nalignment = "chunk"')
       .replace('job_template = "j"', 'job_template = "j"\nbackend = "e2b"');
     const result = parseRunConfig(text, 'run.toml');
-    expect(result.ok && refuseUnbuilt(result.config).map((error) => error.field)).toEqual(['teacher.backend', 'harbor.backend']);
+    expect(result.ok && startProblems(result.config).map((error) => error.field)).toEqual(['teacher.backend', 'harbor.backend']);
   });
 });
 
@@ -126,7 +126,7 @@ describe('an empty endpoint or tokenizer of the teacher', () => {
   const compat = (names: string) => withKey('teacher', `backend = "openai_compat"\nalignment = "chunk"\n${names}`);
   const fieldsOf = (toml: string) => {
     const result = parseRunConfig(toml, 'run.toml');
-    return result.ok ? refuseUnbuilt(result.config).map(({ field }) => field) : result.errors;
+    return result.ok ? startProblems(result.config).map(({ field }) => field) : result.errors;
   };
 
   it('loads, and is refused by name when a run starts, whatever else is', () => {

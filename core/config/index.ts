@@ -9,4 +9,4 @@ export {
 } from './parse.ts';
 export { isKnownRenderer } from './renderers.ts';
 export type { RunConfig } from './schema.ts';
-export { refuseUnbuilt } from './unbuilt.ts';
+export { startProblems, UNBUILT } from './start-problems.ts';

@@ -1,6 +1,6 @@
 import type { RunConfig } from '../config/schema.ts';
-import { type SpendLine, spendLines } from '../measures/billing.ts';
-import { METERS, type Meter, type MeterTokens } from '../measures/meters.ts';
+import type { Meter, MeterTokens } from '../measures/meters.ts';
+import { FULL_METERS, pricedUsd, type SpendLine, spendLines, unpricedIn } from '../measures/spend.ts';
 
 export type SplitSizes = { readonly nTrain: number; readonly nHoldout: number };
 
@@ -69,13 +69,13 @@ export function estimateCost(config: RunConfig, sizes: SplitSizes): CostEstimate
     teacher_sample: teacherRuns * evaluating.sampled,
   };
   const lines = spendLines(tokens, pricing);
-  const unpricedMeters = lines.filter((line) => line.pricePerMtokUsd === null).map((line) => line.meter);
+  const unpricedMeters = unpricedIn(lines);
   return {
     lines,
-    pricedUsd: lines.reduce((sum, line) => sum + (line.usd ?? 0), 0),
+    pricedUsd: pricedUsd(lines),
     unpricedMeters,
     fullyPriced: unpricedMeters.length === 0,
-    pricingIsComplete: METERS.filter((meter) => !meter.includes('cached')).every((meter) => pricing[meter] !== null),
+    pricingIsComplete: FULL_METERS.every((meter) => pricing[meter] !== null),
     trainEpisodes,
     evalEpisodes,
     baselineEpisodes: teacherBaseline + studentBaselines,

@@ -46,7 +46,7 @@ export type BaselineChoice =
   | { readonly source: 'measured' };
 
 /** What a fresh run of this config wants of a baseline on its held-out tasks. */
-export function baselineWanted(
+function baselineWanted(
   { gate, teacher, student }: Pick<RunConfig, 'gate' | 'teacher' | 'student'>,
   which: 'teacher' | 'student',
   holdout: readonly string[],
@@ -57,13 +57,46 @@ export function baselineWanted(
     : { ...common, providerModel: student.base_model, baseModel: student.base_model };
 }
 
+/** The key under `[eval]` that names the report of a baseline, and the path it holds; null where none is named. */
+export function baselineSource(
+  config: Pick<RunConfig, 'eval'>,
+  which: 'teacher' | 'student',
+): { readonly field: string; readonly path: string } | null {
+  const key = `${which}_baseline_from` as const;
+  const path = config.eval[key];
+  return path === null ? null : { field: `eval.${key}`, path };
+}
+
+export type BaselineImport =
+  | { readonly report: BaselineReport; readonly problem: null }
+  | { readonly report: null; readonly problem: string };
+
+/** What a report that a config names comes to, from the text of its file, null when it is not there: the report, or why this run must not use it. */
+export function importBaseline(
+  config: Pick<RunConfig, 'gate' | 'teacher' | 'student'>,
+  which: 'teacher' | 'student',
+  holdout: readonly string[],
+  text: string | null,
+): BaselineImport {
+  try {
+    return { report: importOf(baselineWanted(config, which, holdout), text), problem: null };
+  } catch (error) {
+    if (!(error instanceof BaselineError)) throw error;
+    return { report: null, problem: `${error.message} (${error.code})` };
+  }
+}
+
 /** Where a baseline comes from. @throws BaselineError when the recorded or imported report does not fit this run. */
 export function chooseBaseline(wanted: BaselineWanted): BaselineChoice {
   const { recorded, importText } = wanted;
   if (recorded) return { source: 'recorded', report: checkRecorded(wanted, recorded) };
   if (importText === undefined) return { source: 'measured' };
-  if (importText === null) throw new BaselineError('import_missing_file', `the ${wanted.which} baseline to import is not there`);
-  return { source: 'imported', report: checkImported(wanted, parseReport(importText)) };
+  return { source: 'imported', report: importOf(wanted, importText) };
+}
+
+function importOf(wanted: BaselineWanted, text: string | null): BaselineReport {
+  if (text === null) throw new BaselineError('import_missing_file', `the ${wanted.which} baseline to import is not there`);
+  return checkImported(wanted, parseReport(text));
 }
 
 function parseReport(text: string): BaselineReport {

@@ -43,6 +43,7 @@ export type BatchStats = {
 
 export const SUBMITTED = 'submitted';
 
+/** Counts a batch's trials, all of them and those that were executed, and how they ended. */
 export function batchStats(trials: readonly TrialTally[]): BatchStats {
   const executed = trials.filter((trial) => trial.executed);
   const scores = executed.flatMap((trial) => (trial.gradedScore === null ? [] : [trial.gradedScore]));

@@ -1,18 +1,9 @@
 import { inCallOrder, prefixRuns } from '../tokens/datums.ts';
 import type { Span } from '../tokens/span.ts';
-import { METERS, type Meter, type MeterTokens } from './meters.ts';
-import { type Pricing, priceOf, usdOf } from './spend.ts';
+import type { Meter, MeterTokens } from './meters.ts';
 
 /** Tokens of an episode as they are billed. `uniqueTokens`: each merged sequence once; `cachedTokens`: what prompts sent again. */
 export type TokenVolume = { readonly uniqueTokens: number; readonly cachedTokens: number; readonly sampledTokens: number };
-
-/** A meter's tokens with their price; a price or cost of null is unknown, never zero. USD per million tokens. */
-export type SpendLine = {
-  readonly meter: Meter;
-  readonly tokens: number;
-  readonly pricePerMtokUsd: number | null;
-  readonly usd: number | null;
-};
 
 /** A charge that cannot be booked. */
 export class BillingError extends Error {
@@ -60,14 +51,6 @@ export function scoringMeters(requests: readonly { readonly tokens: number; read
   const hits = requests.reduce((sum, request) => sum + (request.cacheHits ?? 0), 0);
   const { uncached, cached } = splitCached(tokens, hits);
   return { teacher_prefill: uncached, teacher_cached_prefill: cached };
-}
-
-/** One line per meter, in the order of every table. */
-export function spendLines(tokens: MeterTokens, pricing: Pricing): SpendLine[] {
-  return METERS.map((meter) => {
-    const count = tokens[meter] ?? 0;
-    return { meter, tokens: count, pricePerMtokUsd: priceOf(pricing, meter), usd: usdOf(pricing, meter, count) };
-  });
 }
 
 /** Books tokens on a meter. @throws BillingError when the count is no whole number of at least 0. */

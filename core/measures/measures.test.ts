@@ -47,8 +47,8 @@ describe('rates', () => {
   it('are null over nothing, in views and guards alike', () => {
     expect(solveRate(0, 0)).toBeNull();
     expect(solveRate(0, 2)).toBe(0);
-    expect(readRate({ rate: 0, executedTrials: 0 })).toBeNull();
-    expect(readRate({ rate: 0, executedTrials: 1 })).toBe(0);
+    expect(readRate({ rate: 0, over: 0 })).toBeNull();
+    expect(readRate({ rate: 0, over: 1 })).toBe(0);
   });
 
   it('an evaluation that executed none of its trials is an error, not a rate', () => {

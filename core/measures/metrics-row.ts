@@ -60,6 +60,7 @@ export type StepFacts = {
  */
 export type MetricsRow = ReturnType<typeof metricsRow>;
 
+/** Makes a step's row: counts, rates beside their denominators, nats per token, and USD of what has a price. A null was not measured. */
 export function metricsRow(facts: StepFacts) {
   const { stats, health, built, trained, tripwire, meters, money } = facts;
   const { baseline } = tripwire.guard;

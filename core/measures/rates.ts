@@ -13,9 +13,9 @@ export function solveRate(passedTrials: number, executedTrials: number): number 
   return executedTrials === 0 ? null : passedTrials / executedTrials;
 }
 
-/** The rate of a stored row as every view, the gate and the tripwire read it: a row of no executed trial stores 0 and means null. */
-export function readRate(row: { readonly rate: number; readonly executedTrials: number }): number | null {
-  return row.executedTrials === 0 ? null : row.rate;
+/** A stored rate as every view, the gate and the tripwire read it. `over` is its denominator: a rate over nothing is stored as 0 and means null. */
+export function readRate({ rate, over }: { readonly rate: number; readonly over: number }): number | null {
+  return over === 0 ? null : rate;
 }
 
 /** @throws NullMeasurementError when there were trials and none was executed. */
@@ -25,5 +25,5 @@ export function requireMeasured({ trials, executedTrials }: { readonly trials: n
 
 /** The solve rate of a step's row; null when nothing was executed. */
 export function solveRateOf(row: { readonly solve_rate: number; readonly executed_trials: number }): number | null {
-  return readRate({ rate: row.solve_rate, executedTrials: row.executed_trials });
+  return readRate({ rate: row.solve_rate, over: row.executed_trials });
 }

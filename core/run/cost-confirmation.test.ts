@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { needsConfirmation } from './cost-confirmation.ts';
+import { boundOf, needsConfirmation } from './cost-confirmation.ts';
 
 it.each([
   { fullyPriced: true, maxUsd: null, yes: true, asks: false },
@@ -8,4 +8,18 @@ it.each([
   { fullyPriced: true, maxUsd: 5, yes: false, asks: true },
 ])('priced $fullyPriced, cap $maxUsd, yes $yes: asks $asks', ({ asks, ...known }) => {
   expect(needsConfirmation(known)).toBe(asks);
+});
+
+it('the bound names what a cap cannot see, and the prices that would change that', () => {
+  const blind = { fullyPriced: false, unpricedMeters: ['student_prefill', 'student_cached_prefill', 'teacher_sample'] } as const;
+  const unseenByCap = blind.unpricedMeters;
+  const missingPrices = ['student_prefill', 'teacher_sample'];
+  expect(boundOf(blind, null)).toEqual({ maxUsd: null, bounded: false, unseenByCap, missingPrices });
+  expect(boundOf(blind, 3)).toEqual({ maxUsd: 3, bounded: true, unseenByCap, missingPrices });
+  expect(boundOf({ fullyPriced: true, unpricedMeters: [] }, null)).toEqual({
+    maxUsd: null,
+    bounded: true,
+    unseenByCap: [],
+    missingPrices: [],
+  });
 });

@@ -1,3 +1,7 @@
+import type { CostEstimate } from '../estimate/cost.ts';
+import type { Meter } from '../measures/meters.ts';
+import { missingPrices } from '../measures/spend.ts';
+
 /** What is known of a run's cost before it starts. */
 export type KnownCost = { readonly fullyPriced: boolean; readonly maxUsd: number | null };
 
@@ -9,4 +13,29 @@ export function isBounded({ fullyPriced, maxUsd }: KnownCost): boolean {
 /** Must a person say yes to the cost? `yes` answers in advance, where the spend is bounded. */
 export function needsConfirmation(cost: KnownCost & { readonly yes: boolean }): boolean {
   return !(cost.yes && isBounded(cost));
+}
+
+/** What bounds a run's spend, as data. */
+export type Bound = {
+  /** USD; null when no cap is set. */
+  readonly maxUsd: number | null;
+  /** Every meter has a price, or a cap is set. */
+  readonly bounded: boolean;
+  /** Meters that a cap cannot see. */
+  readonly unseenByCap: readonly Meter[];
+  /** The keys of `[pricing]` that make everything priced. */
+  readonly missingPrices: readonly Meter[];
+};
+
+/** The bound of a run with this estimate and a cap of `maxUsd`, null where none is set. */
+export function boundOf(
+  { fullyPriced, unpricedMeters }: Pick<CostEstimate, 'fullyPriced' | 'unpricedMeters'>,
+  maxUsd: number | null,
+): Bound {
+  return {
+    maxUsd,
+    bounded: isBounded({ fullyPriced, maxUsd }),
+    unseenByCap: unpricedMeters,
+    missingPrices: missingPrices(unpricedMeters),
+  };
 }

@@ -1,5 +1,5 @@
-import type { BaselineReport } from '../gate/baseline-report.ts';
 import type { BlobRef } from '../ids.ts';
+import type { EvalResult } from './results.ts';
 import type { ModelRef, PinnedTask } from './trial.ts';
 import type { WarmupPlan } from './warm-up.ts';
 
@@ -52,8 +52,8 @@ export type PinnedRun = {
   readonly plan: RunPlan;
   readonly train: readonly PinnedTask[];
   readonly holdout: readonly PinnedTask[];
-  /** Reports that stand for evaluations of this run; null where it measures. */
-  readonly importedBaselines: { readonly teacher: BaselineReport | null; readonly student: BaselineReport | null };
+  /** Evaluations that earlier runs measured and that stand for this run's; null where it measures itself. */
+  readonly importedBaselines: { readonly teacher: EvalResult | null; readonly student: EvalResult | null };
   /** sha256 of what makes two evaluations comparable: task digests, budgets, sampling, agent, attempts. */
   readonly protocolHash: string;
   /** What is allowed but worth knowing before it costs something. */

@@ -1,21 +1,14 @@
 import type { CostEstimate } from '../estimate/cost.ts';
 import type { Evidence } from '../gate/evidence.ts';
 import type { SamplerPath, StatePath } from '../ids.ts';
-import type { SpendLine } from '../measures/billing.ts';
 import type { MeterTokens } from '../measures/meters.ts';
 import type { MetricsRow, TrainedBatch } from '../measures/metrics-row.ts';
 import type { ModelRef } from './trial.ts';
 
+export type { Spend } from '../measures/spend.ts';
+
 /** A run's projected cost, see `estimateCost`. Null prices and costs mean unknown, never zero. */
 export type Estimate = CostEstimate;
-
-/** Money so far. `blindTo` names the meters that have no price: the cap cannot see them. */
-export type Spend = {
-  readonly usd: number;
-  readonly blindTo: readonly string[];
-  /** One line per meter that counted something. */
-  readonly lines: readonly SpendLine[];
-};
 
 /** A named preflight check with what it measured. */
 export type Check = {

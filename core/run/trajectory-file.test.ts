@@ -1,13 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { BlobRef, TrialId } from '../ids.ts';
-import {
-  parseTrajectories,
-  type TrajectoryDocument,
-  trajectoriesIn,
-  trajectoryDocument,
-  trajectoryProblem,
-  trajectoryText,
-} from './trajectory-file.ts';
+import { parseTrajectories, type TrajectoryDocument, trajectoriesIn, trajectoryDocument, trajectoryProblem } from './trajectory-file.ts';
 import type { Trajectory } from './warm-up.ts';
 
 const task = (id: string) => ({ id, path: `tasks/${id}`, digest: `digest-${id}` });
@@ -25,7 +18,7 @@ const trajectory = (taskId: string, more: Partial<Trajectory> = {}): Trajectory 
   ...more,
 });
 
-const text = (trajectories: readonly Trajectory[]) => trajectoryText(trajectoryDocument(source, trajectories));
+const text = (trajectories: readonly Trajectory[]) => JSON.stringify(trajectoryDocument(source, trajectories));
 
 function written(): TrajectoryDocument {
   const { document, problem } = parseTrajectories(text([trajectory('a'), trajectory('b', { spans: null })]));
@@ -41,7 +34,7 @@ it('reads what was written', () => {
 it.each([
   ['text', 'garbage', /^not JSON/],
   ['another document', '{"version": 1}', /teacher/],
-  ['a later version', text([]).replace('"version": 1', '"version": 2'), /version/],
+  ['a later version', text([]).replace('"version":1', '"version":2'), /version/],
   ['a reference that is none', text([trajectory('a')]).replace('sha256:0', 'md5:'), /trials\.0\.spans: must be a blob/],
 ])('refuses %s', (_, text, problem) => expect(parseTrajectories(text).problem).toMatch(problem));
 

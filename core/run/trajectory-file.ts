@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { BlobRef, TrialId } from '../ids.ts';
+import { BlobRefText, type TrialId } from '../ids.ts';
 import { some } from './task-ids.ts';
 import type { PinnedTask } from './trial.ts';
 import type { Trajectory } from './warm-up.ts';
@@ -7,7 +7,6 @@ import type { Trajectory } from './warm-up.ts';
 /** The file of a run's folder that another run's `warmup.trajectories_from` can name. */
 export const TRAJECTORY_FILE = 'warmup-trajectories.json';
 
-const Blob = z.string().regex(/^sha256:[0-9a-f]{64}$/, { error: 'must be a blob reference (sha256:<64 hex>)' });
 const Trial = z.strictObject({
   trial_id: z.string().min(1),
   task_id: z.string().min(1),
@@ -15,7 +14,7 @@ const Trial = z.strictObject({
   passed: z.boolean(),
   executed: z.boolean(),
   sampled_tokens: z.int().min(0),
-  spans: Blob.nullable(),
+  spans: BlobRefText.nullable(),
 });
 const Teacher = z.strictObject({ model: z.string(), checkpoint: z.string().nullable(), renderer: z.string().nullable() });
 const Document = z.strictObject({
@@ -27,6 +26,21 @@ const Document = z.strictObject({
   task_ids: z.array(z.string()),
   trials: z.array(Trial),
 });
+
+/** The trajectories that a run keeps for itself, as JSON. */
+export const TrajectoryList: z.ZodType<readonly Trajectory[]> = z.array(
+  z.object({
+    trialId: z
+      .string()
+      .min(1)
+      .transform((text) => text as TrialId),
+    taskId: z.string().min(1),
+    passed: z.boolean(),
+    executed: z.boolean(),
+    sampledTokens: z.int().min(0),
+    spans: BlobRefText.nullable(),
+  }),
+);
 
 /** Who played, as what the trajectories are worth depends on: another teacher, or the same one read through another template, is another lesson. */
 export type TeacherIdentity = z.infer<typeof Teacher>;
@@ -76,6 +90,7 @@ export function trajectoryProblem(document: TrajectoryDocument, { teacher, train
   return changed.size > 0 ? `tasks changed since its episodes were played: ${some([...changed])}` : null;
 }
 
+/** The trajectories of a file, as a run has them. */
 export function trajectoriesIn({ trials }: TrajectoryDocument): Trajectory[] {
   return trials.map(({ trial_id, task_id, passed, executed, sampled_tokens, spans }) => ({
     trialId: trial_id as TrialId,
@@ -83,7 +98,7 @@ export function trajectoriesIn({ trials }: TrajectoryDocument): Trajectory[] {
     passed,
     executed,
     sampledTokens: sampled_tokens,
-    spans: spans as BlobRef | null,
+    spans,
   }));
 }
 
@@ -109,5 +124,3 @@ export function trajectoryDocument({ train, ...source }: TrajectorySource, traje
     })),
   };
 }
-
-export const trajectoryText = (document: TrajectoryDocument) => `${JSON.stringify(document, null, 2)}\n`;

@@ -1,3 +1,4 @@
+import type { RunConfig } from '../config/schema.ts';
 import { at } from '../lists.ts';
 import { isUsable } from './logprob.ts';
 import { commonLength } from './prefix.ts';
@@ -14,6 +15,11 @@ export type DatumLimits = {
   /** Longest merged training sequence, in tokens. One datum above it drops its episode, short fragments included. */
   readonly maxDatumTokens: number;
 };
+
+/** The limits that a run's config sets. */
+export function datumLimits({ rollout, train }: Pick<RunConfig, 'rollout' | 'train'>): DatumLimits {
+  return { contextBudgetTokens: rollout.context_budget_tokens, maxDatumTokens: train.max_datum_tokens };
+}
 
 export type DatumStats = {
   readonly datums: number;

@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { describe, expect, it } from 'vitest';
-import type { BaselineReport } from '../../core/gate/baseline-report.ts';
-import { baselineReportOf } from '../../core/run/testing/facts.ts';
+import type { EvalResult } from '../../core/run/results.ts';
+import { evaluationOf } from '../../core/run/testing/facts.ts';
 import { statusQuery } from '../../workflows/messages.ts';
 import { localServer } from './environment.ts';
 import { type AllActivities, fakeActivities } from './fake-activities.ts';
@@ -10,13 +10,24 @@ import { ask, resolvedAs, serverOfFile, startIn, waitsFor } from './runs.ts';
 
 const run = startIn(serverOfFile(localServer));
 
-function report(which: 'teacher' | 'student'): BaselineReport {
-  const per_task = [
-    { task_id: 'x', executed: 3, passed: 3 },
-    { task_id: 'y', executed: 3, passed: 0 },
-  ];
-  return baselineReportOf({ name: `baseline-${which}`, provider_model: which, base_model: which, per_task });
-}
+/** An evaluation that an earlier run measured. */
+const imported = (which: 'teacher' | 'student', more: Partial<EvalResult> = {}) =>
+  evaluationOf({
+    label: which === 'teacher' ? 'teacher' : 'student-before',
+    source: 'imported',
+    model: { kind: 'base', model: which, version: which },
+    trials: 6,
+    executed: 6,
+    passed: 3,
+    solveRate: 0.5,
+    perTask: [
+      { taskId: 'x', executed: 3, passed: 3 },
+      { taskId: 'y', executed: 3, passed: 0 },
+    ],
+    meters: {},
+    usd: 0,
+    ...more,
+  });
 
 const evaluations = (calls: readonly string[]) => calls.filter((call) => /^(evaluated|compared|train)/.test(call));
 const AFTER = 'evaluated student-after of step-0001';
@@ -38,7 +49,7 @@ describe('baselines', () => {
 
   it('that are imported are not measured again: a teacher', async () => {
     const { calls, trials, activities } = observed();
-    const importedBaselines = { teacher: report('teacher'), student: null };
+    const importedBaselines = { teacher: imported('teacher'), student: null };
     const given: unknown[] = [];
     const decideGate: AllActivities['decideGate'] = async (order) => {
       given.push(order.teacher);
@@ -68,7 +79,7 @@ describe('baselines', () => {
 
   it('that are imported are not measured again: a student, and both', async () => {
     const student = observed();
-    const onlyStudent = { teacher: null, student: report('student') };
+    const onlyStudent = { teacher: null, student: imported('student') };
     await run({ ...student.activities, resolveRun: resolvedAs({ importedBaselines: onlyStudent }, { steps: 1 }) }, (it) => it.result());
     expect(evaluations(student.calls)).toEqual([
       'evaluated teacher of teacher',
@@ -78,7 +89,7 @@ describe('baselines', () => {
     ]);
 
     const both = observed();
-    const importedBaselines = { teacher: report('teacher'), student: report('student') };
+    const importedBaselines = { teacher: imported('teacher'), student: imported('student') };
     await run({ ...both.activities, resolveRun: resolvedAs({ importedBaselines }, { steps: 1 }) }, (it) => it.result());
     expect(evaluations(both.calls)).toEqual(['compared imported imported', 'train 1 on step-0000', AFTER]);
   });
@@ -96,8 +107,7 @@ describe('baselines', () => {
   });
 
   it('without counts by task leave the question open, and the question says why', async () => {
-    const { per_task: _, ...silent } = report('teacher');
-    const importedBaselines = { teacher: silent, student: report('student') };
+    const importedBaselines = { teacher: imported('teacher', { perTask: [] }), student: imported('student') };
     await run({ compareTeacher: async () => null, resolveRun: resolvedAs({ importedBaselines }, { steps: 1 }) }, async (handle) => {
       await waitsFor(handle, 'teacher');
       const { waitingFor } = await handle.query(statusQuery);
@@ -111,7 +121,7 @@ describe('baselines', () => {
 describe('deferred baselines', () => {
   it('are measured after training, and the run says what it could not ask before', async () => {
     const { calls, activities } = observed();
-    const importedBaselines = { teacher: null, student: report('student') };
+    const importedBaselines = { teacher: null, student: imported('student') };
     const resolveRun = resolvedAs({ importedBaselines }, { steps: 1, deferBaselines: true });
     await run({ ...activities, resolveRun }, async (handle) => {
       expect(await handle.result()).toMatchObject({ outcome: 'accepted' });
@@ -129,7 +139,7 @@ describe('deferred baselines', () => {
 
   it('measure nothing before training nor after it when both are imported', async () => {
     const { calls, activities } = observed();
-    const importedBaselines = { teacher: report('teacher'), student: report('student') };
+    const importedBaselines = { teacher: imported('teacher'), student: imported('student') };
     const resolveRun = resolvedAs({ importedBaselines }, { steps: 1, deferBaselines: true });
     await run({ ...activities, resolveRun }, (handle) => handle.result());
     expect(evaluations(calls)).toEqual(['compared imported imported', 'train 1 on step-0000', AFTER]);

@@ -7,12 +7,11 @@ import {
   isExhausted,
   rolloutMeters,
   scoringMeters,
-  spendLines,
   splitCached,
   type TokenVolume,
 } from '../../../core/measures/billing.ts';
 import { METERS, type Meter, type MeterTokens } from '../../../core/measures/meters.ts';
-import { type Pricing, spendOf } from '../../../core/measures/spend.ts';
+import { type Pricing, spendLines, spendOf } from '../../../core/measures/spend.ts';
 import type { FamilyAdapter, Finding } from '../judge.ts';
 import { difference } from '../same.ts';
 import { type Sections, toToml } from './sections.ts';

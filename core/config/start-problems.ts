@@ -4,7 +4,8 @@ import type { RunConfig } from './schema.ts';
 /** A key that asks for something this version cannot do: when it does, and what to write instead. */
 type Unbuilt = { readonly field: string; readonly asks: (config: RunConfig) => boolean; readonly instead: string };
 
-const UNBUILT: readonly Unbuilt[] = [
+/** All that the config can ask for and this version cannot do. */
+export const UNBUILT: readonly Unbuilt[] = [
   { field: 'teacher.backend', asks: (c) => c.teacher.backend === 'openai_compat', instead: 'use backend = "tinker"' },
   { field: 'harbor.backend', asks: (c) => c.harbor.backend === 'e2b', instead: 'use backend = "local"' },
   { field: 'rollout.compaction', asks: (c) => c.rollout.compaction, instead: 'use compaction = false' },
@@ -22,21 +23,23 @@ const UNBUILT: readonly Unbuilt[] = [
 /** Keys of the teacher that may be empty in a file that is only read, and name nothing to a run. */
 const NAMES_TO_FILL_IN = ['endpoint', 'tokenizer'] as const;
 
-/**
- * The keys of a valid config that no run can start with: those that ask for what is not built yet, and names that are empty. A run that has
- * any is refused at start, never run without them.
- */
-export function refuseUnbuilt(config: RunConfig): ConfigError[] {
-  const unbuilt = UNBUILT.filter(({ asks }) => asks(config)).map(
-    ({ field, instead }): ConfigError => ({
-      field,
-      kind: 'not_built',
-      message: `${field} asks for something this version cannot do; ${instead}`,
-    }),
-  );
-  const empty = NAMES_TO_FILL_IN.filter((key) => config.teacher[key]?.trim() === '').map((key): ConfigError => {
-    const field = `teacher.${key}`;
-    return { field, kind: 'rule', message: `${field} is empty; name the teacher's ${key}, or remove the key` };
-  });
-  return [...unbuilt, ...empty];
+/** The keys of a valid config that no run can start with, each by name. A run that has any is refused at start, never run without them. */
+export function startProblems(config: RunConfig): ConfigError[] {
+  return [...unbuilt(config), ...emptyNames(config)];
+}
+
+function unbuilt(config: RunConfig): ConfigError[] {
+  return UNBUILT.filter(({ asks }) => asks(config)).map(({ field, instead }) => ({
+    field,
+    kind: 'not_built',
+    message: `${field} asks for something this version cannot do; ${instead}`,
+  }));
+}
+
+function emptyNames({ teacher }: RunConfig): ConfigError[] {
+  return NAMES_TO_FILL_IN.filter((key) => teacher[key]?.trim() === '').map((key) => ({
+    field: `teacher.${key}`,
+    kind: 'rule',
+    message: `teacher.${key} is empty; name the teacher's ${key}, or remove the key`,
+  }));
 }
