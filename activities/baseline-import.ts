@@ -1,7 +1,7 @@
 import type { RunConfig } from '../core/config/index.ts';
 import { importedEvaluation } from '../core/gate/baseline-report.ts';
 import { baselineSource, importBaseline } from '../core/gate/baselines.ts';
-import { teacherOf } from '../core/run/models.ts';
+import { studentOf, teacherOf } from '../core/run/models.ts';
 import type { PinnedRun } from '../core/run/pinned-run.ts';
 import type { EvalResult, HoldoutLabel } from '../core/run/results.ts';
 import type { ModelRef } from '../core/run/trial.ts';
@@ -59,7 +59,7 @@ async function importOne(
 /** The evaluation of a run that a baseline stands for, and its model. */
 function measuredBy({ teacher, student }: RunConfig, which: 'teacher' | 'student'): [HoldoutLabel, ModelRef] {
   if (which === 'teacher') return ['teacher', teacherOf(teacher)];
-  return ['student-before', { kind: 'base', model: student.base_model, version: student.base_model }];
+  return ['student-before', studentOf(student)];
 }
 
 /** What an import without counts by task means for the gate. */
