@@ -18,7 +18,7 @@ import { createTeacherActivities } from './activities/teacher.ts';
 import { createTrainingActivities, type TrainingDeps } from './activities/training.ts';
 import { createWarmupActivities } from './activities/warm-up.ts';
 import { createWarmupTrainingActivities } from './activities/warm-up-training.ts';
-import { HOSTED_SERVING_ENDPOINT } from './core/promotion/handoff.ts';
+import { servingEndpointOf } from './core/promotion/handoff.ts';
 import { HarnessDocument } from './core/run/agents.ts';
 import { FileBlobStore } from './services/blobs/file-blob-store.ts';
 import { startGateway } from './services/gateway/index.ts';
@@ -91,7 +91,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
             folderOf,
             adapters: new VersionStore(join(stateDir, 'adapters'), 'adapter'),
             settingsPath: join(stateDir, 'settings.toml'),
-            servingEndpoint: HOSTED_SERVING_ENDPOINT,
+            servingEndpoint: settings.servingEndpoint ?? servingEndpointOf(process.env.TINKER_BASE_URL),
           }),
         },
       }),

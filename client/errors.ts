@@ -1,3 +1,4 @@
+import { COMMAND } from './command-name.ts';
 import { EXIT } from './exit-codes.ts';
 
 /** Something a person can mend: shown as one message without a stack, and the process ends with `exitCode`. */
@@ -14,7 +15,7 @@ export class CliError extends Error {
 export class NoAnswer extends CliError {
   constructor(what: string) {
     super(
-      `no worker answered ${what}; is one running? \`stillroom up\` starts everything, \`stillroom worker\` one more worker`,
+      `no worker answered ${what}; is one running? \`${COMMAND} up\` starts everything, \`${COMMAND} worker\` one more worker`,
       EXIT.failed,
     );
   }
@@ -24,7 +25,7 @@ export class NoAnswer extends CliError {
 export class NoServer extends CliError {
   constructor(address: string) {
     super(
-      `no Temporal server answers at ${address}; start one with \`stillroom up\`, or name another with TEMPORAL_ADDRESS (or TEMPORAL_PROFILE)`,
+      `no Temporal server answers at ${address}; start one with \`${COMMAND} up\`, or name another with TEMPORAL_ADDRESS (or TEMPORAL_PROFILE)`,
     );
   }
 }

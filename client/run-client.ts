@@ -12,6 +12,7 @@ import {
   type TrialProgress,
   updateNamed,
 } from '../workflows/messages.ts';
+import { COMMAND } from './command-name.ts';
 import type { Link } from './connection.ts';
 import { CliError, NoAnswer, NoServer } from './errors.ts';
 import { type Failure, failureOf } from './failure.ts';
@@ -98,8 +99,8 @@ export class RunClient {
     if (error instanceof WorkflowNotFoundError)
       return new CliError(
         error.message.includes('already completed')
-          ? `${this.runId} has ended; see \`stillroom status ${this.runId}\``
-          : `there is no run "${this.runId}" in namespace ${this.link.namespace} at ${this.link.address}; \`stillroom runs\` lists them`,
+          ? `${this.runId} has ended; see \`${COMMAND} status ${this.runId}\``
+          : `there is no run "${this.runId}" in namespace ${this.link.namespace} at ${this.link.address}; \`${COMMAND} runs\` lists them`,
       );
     const code = grpcCodeOf(error);
     if (code === UNAVAILABLE) return new NoServer(this.link.address);

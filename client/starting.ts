@@ -1,5 +1,6 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import type { StartInput } from '../core/run/start-input.ts';
+import { COMMAND } from './command-name.ts';
 import type { Link } from './connection.ts';
 import { CliError, NoServer } from './errors.ts';
 import { grpcCodeOf, UNAVAILABLE } from './grpc.ts';
@@ -20,7 +21,7 @@ export async function startRun(link: Link, input: StartInput, { runId, taskQueue
     });
   } catch (error) {
     if (error instanceof WorkflowExecutionAlreadyStartedError)
-      throw new CliError(`run id "${runId}" was used before; choose another --id, or see that run with \`stillroom watch ${runId}\``);
+      throw new CliError(`run id "${runId}" was used before; choose another --id, or see that run with \`${COMMAND} watch ${runId}\``);
     throw grpcCodeOf(error) === UNAVAILABLE ? new NoServer(link.address) : error;
   }
 }

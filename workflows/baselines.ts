@@ -35,9 +35,10 @@ async function askUnlessAhead(run: Run): Promise<void> {
   const found =
     lead === null
       ? whyUnknown(teacher, before)
-      : `${lead.mean.toFixed(3)} (${lead.interval.low.toFixed(3)} to ${lead.interval.high.toFixed(3)}) over ${lead.n} tasks`;
-  const question = `The teacher is not better than the student beyond noise: ${found}. Train anyway?`;
-  run.note(question);
+      : `its solve rate is ${lead.mean.toFixed(3)} above the student's, but the ${lead.confidence * 100} % interval is ${lead.interval.low.toFixed(3)} to ${lead.interval.high.toFixed(3)} over ${lead.n} tasks (more held-out tasks or a larger gate.k tell more)`;
+  const finding = `The teacher is not better than the student beyond noise: ${found}.`;
+  const question = `${finding} Train anyway?`;
+  run.note(finding);
   await run.desk.ask('teacher', question, [...run.commands('continueAnyway'), ...run.commands('stop')]);
   await run.breathe();
 }

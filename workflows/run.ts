@@ -98,7 +98,7 @@ export class Run {
   async afford(usd: number, what: string): Promise<void> {
     const over = () => this.desk.maxUsd !== null && this.facts.spend.usd + usd > this.desk.maxUsd;
     while (over()) {
-      const question = `${what} may cost $${usd.toFixed(4)}; $${this.facts.spend.usd.toFixed(4)} of $${this.desk.maxUsd?.toFixed(2)} are spent. Raise the budget or stop.`;
+      const question = `${what} may cost $${usd.toFixed(4)}; $${this.facts.spend.usd.toFixed(4)} of $${capText(this.desk.maxUsd ?? 0)} are spent. Raise the budget or stop.`;
       const enoughUsd = Math.ceil((this.facts.spend.usd + usd) * 2);
       await this.desk.ask('budget', question, [...this.commands('setBudget', { maxUsd: enoughUsd }), ...this.commands('stop')]);
       await this.breathe();
@@ -170,3 +170,6 @@ export const CHILD = {
   parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
   cancellationType: ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
 };
+
+/** A cap in USD; one of less than a cent with its digits. */
+const capText = (usd: number) => (usd >= 0.01 ? usd.toFixed(2) : String(usd));

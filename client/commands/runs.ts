@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { COMMAND } from '../command-name.ts';
 import type { Console } from '../console.ts';
 import { wholeNumber } from '../input/number.ts';
 import { withLink } from '../session.ts';
@@ -17,6 +18,6 @@ async function listRuns(console: Console, { limit }: Options): Promise<number> {
   const { readRuns } = await import('../run-list.ts');
   const runs = await withLink((link) => readRuns(link, limit));
   console.result(runs);
-  console.print(runs.length === 0 ? 'no runs yet; `stillroom start --help` says how to begin one' : runsTable(runs, console.colors));
+  console.print(runs.length === 0 ? `no runs yet; \`${COMMAND} start --help\` says how to begin one` : runsTable(runs, console.colors));
   return 0;
 }

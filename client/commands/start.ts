@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { estimateCost } from '../../core/estimate/index.ts';
 import { needsConfirmation } from '../../core/run/cost-confirmation.ts';
 import { PROJECT_ROOT, readAppSettings } from '../../services/settings/index.ts';
+import { COMMAND } from '../command-name.ts';
 import type { Console } from '../console.ts';
 import { EXIT } from '../exit-codes.ts';
 import { checkedRunId, freshRunId } from '../input/run-id.ts';
@@ -44,7 +45,7 @@ async function start(console: Console, options: Options): Promise<number> {
     await startRun(link, input, { runId, taskQueue: readAppSettings().taskQueues.control, summary });
     if (options.detach) {
       console.result({ runId });
-      console.print(`started ${runId}\n  follow it with: stillroom watch ${runId}`);
+      console.print(`started ${runId}\n  follow it with: ${COMMAND} watch ${runId}`);
       return EXIT.ok;
     }
     console.print(`started ${runId}`);

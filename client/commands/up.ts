@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { Command } from 'commander';
 import { endWithParent } from '../../services/processes/index.ts';
 import { readAppSettings, readEnvironment } from '../../services/settings/index.ts';
+import { COMMAND } from '../command-name.ts';
 import type { Console } from '../console.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -65,8 +66,8 @@ function announce(console: Console, { address, webUrl, trainerUrl, processes }: 
       '',
       'Start a run in another terminal:',
       `  export TEMPORAL_ADDRESS=${address}`,
-      '  stillroom start --config run.toml --tasks train.json --holdout holdout.json',
-      'Ctrl-C stops everything here; runs go on with the next `stillroom up`.',
+      `  ${COMMAND} start --config run.toml --tasks train.json --holdout holdout.json`,
+      `Ctrl-C stops everything here; runs go on with the next \`${COMMAND} up\`.`,
     ].join('\n'),
   );
 }

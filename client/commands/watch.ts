@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { COMMAND } from '../command-name.ts';
 import type { Console } from '../console.ts';
 import { EXIT } from '../exit-codes.ts';
 import { isAbort, onInterrupt } from '../interrupt.ts';
@@ -27,7 +28,7 @@ export async function watchRun(console: Console, found: RunClient, options: Watc
   } catch (error) {
     if (!isAbort(error)) throw error;
     console.remark(
-      `\n${found.runId} goes on without you. Come back with: stillroom watch ${found.runId}   end it with: stillroom stop ${found.runId}`,
+      `\n${found.runId} goes on without you. Come back with: ${COMMAND} watch ${found.runId}   end it with: ${COMMAND} stop ${found.runId}`,
     );
     return EXIT.interrupted;
   } finally {

@@ -27,7 +27,9 @@ async function problemOf(projectRoot: string, path: string, judge: (text: string
   try {
     return judge(await readFile(file, 'utf8'));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return judge(null);
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return judge(null);
+    if (code === 'EISDIR') return 'is a folder; name the baseline-teacher.json or baseline-student.json in it';
     return `cannot be read: ${(error as Error).message}`;
   }
 }

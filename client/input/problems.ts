@@ -12,6 +12,7 @@ export type Problem = {
     | 'template'
     | 'tasks'
     | 'baseline'
+    | 'trajectories'
     | 'agent'
     | 'agent_name'
     | 'agent_unknown'

@@ -5,6 +5,7 @@ import { agentProblem } from './agent.ts';
 import { isBelow } from './below.ts';
 import { checkLocalBaselines } from './local-baselines.ts';
 import { checkLocalTasks } from './local-tasks.ts';
+import { checkLocalTrajectories } from './local-trajectories.ts';
 import { Problems } from './problems.ts';
 import { type RunFiles, readConfigFile, readSplits } from './run-files.ts';
 import { unboundedSpend } from './spend.ts';
@@ -15,7 +16,7 @@ export type StartRequest = RunFiles & {
   readonly promote?: boolean;
   readonly yes?: boolean;
   readonly runDir?: string;
-  /** The job template, the tasks and imported baselines are only on the workers' machines: they are checked there, when the run resolves. */
+  /** The job template, the tasks, imported baselines and trajectories are only on the workers' machines: they are checked there, when the run resolves. */
   readonly tasksElsewhere?: boolean;
 };
 
@@ -37,6 +38,7 @@ export async function buildStartInput(request: StartRequest, projectRoot: string
     if (found) problems.add(found.kind, found.message);
     if (config && train && holdout) await checkLocalTasks(projectRoot, config, { train, holdout }, problems);
     if (config && holdout) await checkLocalBaselines(projectRoot, config, holdout, problems);
+    if (config) await checkLocalTrajectories(projectRoot, config, problems);
   }
   if (runDir !== undefined && !isBelow(projectRoot, runDir))
     problems.add('run_dir', `--run-dir ${runDir}: must be below the project root, where workers may write`);

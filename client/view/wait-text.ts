@@ -1,4 +1,5 @@
 import type { Wait } from '../../core/run/phase.ts';
+import { COMMAND } from '../command-name.ts';
 
 /** The `stillroom` commands that answer each kind of question. */
 const COMMANDS: Readonly<Record<Wait['kind'], readonly string[]>> = {
@@ -10,7 +11,7 @@ const COMMANDS: Readonly<Record<Wait['kind'], readonly string[]>> = {
 };
 
 export function answersTo(wait: Wait, runId: string): string[] {
-  return COMMANDS[wait.kind].map((command) => `stillroom ${command.replace('RUN', runId)}`);
+  return COMMANDS[wait.kind].map((command) => `${COMMAND} ${command.replace('RUN', runId)}`);
 }
 
 /** What a run waits for and how to answer it. */

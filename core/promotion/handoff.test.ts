@@ -1,6 +1,6 @@
 import { parse } from 'smol-toml';
 import { expect, it } from 'vitest';
-import { handoffToml, modelsAgent } from './handoff.ts';
+import { HOSTED_SERVING_ENDPOINT, handoffToml, modelsAgent, servingEndpointOf } from './handoff.ts';
 
 const given = { samplerPath: 'tinker://run/sampler_weights/step-0016', baseModel: 'Qwen/Qwen3-8B', endpoint: 'https://example.org/v1' };
 
@@ -29,4 +29,12 @@ it.each(['', 's3://x', 'tinker:/x', 'tinker://', ' tinker://x', 'Tinker://x'])(
     const refusal = { kind: 'not_a_tinker_path', which: 'sampler path' };
     expect(() => modelsAgent({ ...given, samplerPath })).toThrow(expect.objectContaining({ refusal }));
   },
+);
+
+it.each([
+  [undefined, HOSTED_SERVING_ENDPOINT],
+  ['http://127.0.0.1:8377', 'http://127.0.0.1:8377/oai/api/v1'],
+  ['https://tinker.example/base/', 'https://tinker.example/base/oai/api/v1'],
+])('weights of the service at %s are served there, not elsewhere', (baseUrl, endpoint) =>
+  expect(servingEndpointOf(baseUrl)).toBe(endpoint),
 );

@@ -1,6 +1,10 @@
 /** Where the hosted service answers OpenAI-style requests, unless the app settings name another endpoint. */
 export const HOSTED_SERVING_ENDPOINT = 'https://tinker.thinkingmachines.dev/services/tinker-prod/oai/api/v1';
 
+/** Where a Tinker-compatible service answers OpenAI-style requests, by its base URL; the hosted one without. */
+export const servingEndpointOf = (baseUrl: string | undefined): string =>
+  baseUrl ? `${baseUrl.replace(/\/+$/, '')}/oai/api/v1` : HOSTED_SERVING_ENDPOINT;
+
 /** The `[models.agent]` table that points an agent at promoted weights. */
 export type ModelsAgent = {
   readonly provider: 'openai';

@@ -43,6 +43,12 @@ export const AppSettingsSchema = z
       })
       .prefault({})
       .describe("The model endpoint that agents talk to, on each rollout worker's own machine."),
+    servingEndpoint: z
+      .url()
+      .optional()
+      .describe(
+        'Where agents reach promoted weights, OpenAI-style; written into handoff.toml. Default: `/oai/api/v1` of the training service.',
+      ),
     trainer: z
       .strictObject({ port: port.default(8377).describe('Port of the embedded trainer.') })
       .prefault({})
