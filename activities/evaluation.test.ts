@@ -73,7 +73,11 @@ describe('an evaluation', () => {
       executed_trials: 2,
       solve_rate: 0.5,
     });
-    expect(report).toMatchObject({ empty_span_trials: 3, infra_failed_trials: 1, per_task: [{ task_id: 'x', executed: 2, passed: 1 }] });
+    const per_task = [
+      { task_id: 'x', executed: 2, passed: 1 },
+      { task_id: 'y', executed: 0, passed: 0 },
+    ];
+    expect(report).toMatchObject({ empty_span_trials: 3, infra_failed_trials: 1, per_task });
   });
 
   it('of a step in between leaves no baseline', async () => {

@@ -4,6 +4,7 @@ import { estimateCost } from '../core/estimate/cost.ts';
 import type { BlobRef } from '../core/ids.ts';
 import { seedFromName } from '../core/random/seeded.ts';
 import { AgentRefused, findAgent, type HarnessDocument } from '../core/run/agents.ts';
+import { oversizedBatches } from '../core/run/batch-sizes.ts';
 import type { PinnedAgent, PinnedRun } from '../core/run/pinned-run.ts';
 import type { Estimate } from '../core/run/results.ts';
 import type { StartInput } from '../core/run/start-input.ts';
@@ -114,6 +115,8 @@ async function resolve(
   const ids = { taskIds: taskIds.ids, holdoutTaskIds: holdoutTaskIds.ids };
   const { jobTemplate, templateText, train, holdout } = await resolveTasks(projectRoot, config.parsed, ids);
   refuseOverlap(train, holdout);
+  const oversized = oversizedBatches(config.parsed, { train: train.length, holdout: holdout.length });
+  if (oversized.length > 0) throw new InputProblem('config', oversized.join('; '));
   const warmup = await loadTrajectories(projectRoot, config.parsed, { train, holdout }, blobs);
   const baselines = await importBaselines(projectRoot, config.parsed, holdoutTaskIds.ids);
   const pin = ({ id, path, digest }: (typeof train)[number]): PinnedTask => ({ id, path, digest });
@@ -131,7 +134,7 @@ async function resolve(
     holdout: holdout.map(pin),
     importedBaselines: baselines.evaluations,
     protocolHash: protocolOf(config.parsed, agent, holdout),
-    warnings: [...warningsFor(config.parsed, jobTemplate), ...baselines.warnings],
+    warnings: [...warningsFor(config.parsed, jobTemplate, holdout.length), ...baselines.warnings],
     fileHashes: {
       config: sha256(config.text),
       taskIds: sha256(taskIds.text),

@@ -47,7 +47,7 @@ function asTrainingFailure(error: unknown): unknown {
   const isLost = error instanceof TrainingStateUnknown || error instanceof ServiceFailed;
   if (!isLost || activityInfo().attempt < ATTEMPTS_BEFORE_LOST) return error;
   return ApplicationFailure.nonRetryable(
-    `the service cannot go on with this training: ${error.message}. The last saved state is kept there.`,
+    `the service cannot go on with this training: ${error.message}. What was saved before is kept there.`,
     'TrainingLost',
   );
 }

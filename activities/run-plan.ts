@@ -1,4 +1,5 @@
 import type { RunConfig } from '../core/config/index.ts';
+import { canConvince } from '../core/gate/evidence.ts';
 import { studentOf, teacherOf } from '../core/run/models.ts';
 import type { PinnedAgent, RunPlan } from '../core/run/pinned-run.ts';
 import type { PinnedTask } from '../core/run/trial.ts';
@@ -46,8 +47,13 @@ export function protocolOf(config: RunConfig, agent: PinnedAgent, holdout: reado
 }
 
 /** What is allowed but worth knowing before it costs something. */
-export function warningsFor({ sampling: { temperature } }: RunConfig, template: JobTemplate): string[] {
+export function warningsFor({ sampling: { temperature }, gate }: RunConfig, template: JobTemplate, holdoutTasks: number): string[] {
   return [
+    ...(gate.confidence !== null && !canConvince(holdoutTasks, gate.confidence)
+      ? [
+          `gate.confidence is ${gate.confidence}: ${holdoutTasks} held-out tasks can never show a gain with that confidence, so no result will be promoted; hold out more tasks`,
+        ]
+      : []),
     ...(temperature === 1
       ? []
       : [

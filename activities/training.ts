@@ -122,7 +122,7 @@ const MOST_MASKED = 0.01;
 function refuseMasked({ step, sampledTokens, maskedTokens }: BatchOrder): void {
   if (maskedTokens <= MOST_MASKED * sampledTokens) return;
   throw ApplicationFailure.nonRetryable(
-    `step ${step}: ${maskedTokens} of ${sampledTokens} sampled tokens came without a usable log-probability, more than ${MOST_MASKED * 100} %: the sampling service is at fault`,
+    `step ${step}: ${maskedTokens} of ${sampledTokens} sampled tokens came without a usable log-probability, more than ${MOST_MASKED * 100} %: the sampling service is at fault, or the student's weights are no longer usable (is train.learning_rate too high?)`,
     'UnusableLogprobs',
   );
 }

@@ -92,8 +92,9 @@ export async function datumsAt(index: SetIndex, places: readonly number[], confi
   });
 }
 
-async function teacherEpisode({ spans }: KeptTrajectory, { teacher }: RunConfig, blobs: BlobStore): Promise<Episode> {
+async function teacherEpisode({ spans, trialId }: KeptTrajectory, { teacher }: RunConfig, blobs: BlobStore): Promise<Episode> {
   const episode = decodeEpisode(await blobs.get(spans));
+  if (episode.trial !== trialId) throw new TokenError('corrupt_bytes', `trial ${trialId}`, `its spans are those of trial ${episode.trial}`);
   refuseForeign(episode, teacherOf(teacher).version);
   return episode;
 }

@@ -25,7 +25,7 @@ function activities() {
 }
 
 /** An episode of as many fragments as there are lists: the ids 1 to n as prompt, then 7 sampled. */
-async function episode(prompts: readonly number[], sampler = TEACHER): Promise<BlobRef> {
+async function episode(prompts: readonly number[], sampler = TEACHER, trial = 't'): Promise<BlobRef> {
   const spans = prompts.map((length, callIndex) => ({
     callIndex,
     prompt: Int32Array.from({ length }, (_, i) => 1 + ((i + callIndex) % 100)),
@@ -34,13 +34,20 @@ async function episode(prompts: readonly number[], sampler = TEACHER): Promise<B
     stop: 'stop' as const,
     sampler,
   }));
-  return project.blobs.put(encodeEpisode({ trial: 't' as TrialId, spans, stopReason: null }));
+  return project.blobs.put(encodeEpisode({ trial: trial as TrialId, spans, stopReason: null }));
 }
 
-async function trajectory(taskId: string, more: Partial<Trajectory> & { prompts?: readonly number[] } = {}): Promise<Trajectory> {
-  const { prompts = [3], ...known } = more;
-  const spans = await episode(prompts);
-  return { trialId: `${taskId}-w` as TrialId, taskId, passed: true, executed: true, sampledTokens: 1, spans, ...known };
+let trialsMade = 0;
+
+/** A trial of its own of the teacher. */
+async function trajectory(
+  taskId: string,
+  more: Partial<Trajectory> & { prompts?: readonly number[]; sampler?: string } = {},
+): Promise<Trajectory> {
+  const { prompts = [3], sampler, ...known } = more;
+  const trialId = `${taskId}-w${trialsMade++}` as TrialId;
+  const spans = await episode(prompts, sampler, trialId);
+  return { trialId, taskId, passed: true, executed: true, sampledTokens: 1, spans, ...known };
 }
 
 async function kept(trajectories: readonly Trajectory[], config = warm(), runId = 'first') {
@@ -130,7 +137,7 @@ describe('the set', () => {
   });
 
   it("refuses tokens that are not the teacher's", async () => {
-    const { run, list } = await kept([await trajectory('a', { spans: await episode([3], 'step-0001') })]);
+    const { run, list } = await kept([await trajectory('a', { sampler: 'step-0001' })]);
     const failure = await failureOf(activities().gatherWarmup({ run, list: list }));
     expect(failure).toMatchObject({ type: 'TokenError', nonRetryable: true, message: expect.stringMatching(/sampled from step-0001/) });
   });
@@ -206,10 +213,31 @@ describe('trajectories of an earlier run', () => {
       /tasks changed since its episodes were played: a/,
     ],
     [
+      'that list a trial twice',
+      async () => {
+        const file = join(project.root, 'runs/first/warmup-trajectories.json');
+        const kept = JSON.parse(await readFile(file, 'utf8'));
+        await writeFile(file, JSON.stringify({ ...kept, trials: [...kept.trials, kept.trials[0]] }));
+        return from('runs/first');
+      },
+      /lists a trial twice/,
+    ],
+    [
+      "whose spans are another trial's",
+      async () => {
+        const file = join(project.root, 'runs/first/warmup-trajectories.json');
+        const kept = JSON.parse(await readFile(file, 'utf8'));
+        const spans = await episode([3], TEACHER, 'another');
+        await writeFile(file, JSON.stringify({ ...kept, trials: [{ ...kept.trials[0], spans }] }));
+        return from('runs/first');
+      },
+      /its spans are those of trial another/,
+    ],
+    [
       'whose blobs are gone',
       async () => {
-        const spans = await episode([3]);
-        const digest = spans.slice('sha256:'.length);
+        const kept = JSON.parse(await readFile(join(project.root, 'runs/first/warmup-trajectories.json'), 'utf8'));
+        const digest = String(kept.trials[0].spans).slice('sha256:'.length);
         await rm(join(project.root, 'blobs', digest.slice(0, 2), digest));
         return from('runs/first');
       },

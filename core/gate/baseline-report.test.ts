@@ -90,3 +90,15 @@ describe('counts by task that say something else than the report', () => {
 
   it('the unchanged ones are fine', () => expect(choose(report)).toMatchObject({ source: 'imported' }));
 });
+
+it.each([
+  ['leaves out a task', { task_ids: ['x', 'y'], per_task: [{ task_id: 'x', executed: 6, passed: 3 }], attempts: 6 }, /leaves out a task/],
+  [
+    'has more trials of a task than attempts',
+    { task_ids: ['x'], per_task: [{ task_id: 'x', executed: 6, passed: 3 }], attempts: 3 },
+    /more executed trials of a task than its 3 attempts/,
+  ],
+])('a report whose counts by task %s is refused', (_, change, problem) => {
+  const parsed = BaselineReport.safeParse({ ...baselineReportOf(), ...change });
+  expect(parsed.error?.message).toMatch(problem);
+});

@@ -32,7 +32,7 @@ export const BaselineReport = Fields.superRefine((report, context) => {
 export type BaselineReport = z.infer<typeof BaselineReport>;
 
 /** Where the counts by task say something else than the report's own sums. */
-function contradictions({ per_task: counts, task_ids, executed_trials, solve_rate }: z.infer<typeof Fields>): string[] {
+function contradictions({ per_task: counts, task_ids, attempts, executed_trials, solve_rate }: z.infer<typeof Fields>): string[] {
   if (counts === undefined) return [];
   const named = new Set(task_ids);
   const ids = new Set(counts.map(({ task_id }) => task_id));
@@ -42,6 +42,8 @@ function contradictions({ per_task: counts, task_ids, executed_trials, solve_rat
   return [
     ids.size < counts.length ? 'names a task twice' : null,
     counts.some(({ task_id }) => !named.has(task_id)) ? 'names a task that is not in task_ids' : null,
+    task_ids.some((id) => !ids.has(id)) ? 'leaves out a task of task_ids' : null,
+    counts.some((task) => task.executed > attempts) ? `has more executed trials of a task than its ${attempts} attempts` : null,
     counts.some((task) => task.passed > task.executed) ? 'has more passed than executed trials of a task' : null,
     executed === executed_trials ? null : `adds up to ${executed} executed trials; executed_trials is ${executed_trials}`,
     Math.abs(rate - solve_rate) <= TOLERANCE ? null : `comes to a solve rate of ${rate}; solve_rate is ${solve_rate}`,
@@ -70,7 +72,10 @@ export function baselineReport({ which, evaluation, taskIds, attempts, trials }:
     empty_span_trials: trials.filter(({ spans }) => spans === null).length,
     executed_trials: executed,
     infra_failed_trials: infraFailed,
-    per_task: perTask.map((task) => ({ task_id: task.taskId, executed: task.executed, passed: task.passed })),
+    per_task: taskIds.map((id) => {
+      const { executed = 0, passed = 0 } = perTask.find(({ taskId }) => taskId === id) ?? {};
+      return { task_id: id, executed, passed };
+    }),
   };
 }
 
@@ -86,7 +91,9 @@ export function importedEvaluation(label: HoldoutLabel, model: ModelRef, report:
     passed: Math.round(report.solve_rate * executed),
     infraFailed: report.infra_failed_trials,
     solveRate: executed === 0 ? null : report.solve_rate,
-    perTask: (report.per_task ?? []).map((task) => ({ taskId: task.task_id, executed: task.executed, passed: task.passed })),
+    perTask: (report.per_task ?? [])
+      .filter((task) => task.executed > 0)
+      .map((task) => ({ taskId: task.task_id, executed: task.executed, passed: task.passed })),
     meters: {},
     usd: 0,
     wallMs: 0,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { signFlipEvidence } from './evidence.ts';
+import { canConvince, signFlipEvidence } from './evidence.ts';
 import { decideGate } from './gate.ts';
 import { selectInPlace } from './select.ts';
 
@@ -107,3 +107,10 @@ it('selectInPlace finds what sorting finds, whatever is equal or infinite', () =
     }),
   );
 });
+
+it.each([
+  [5, 0.95, false],
+  [6, 0.95, true],
+  [48, 0.95, true],
+  [48, 0.999999, false],
+])('%d tasks can convince at confidence %d: %s', (tasks, confidence, can) => expect(canConvince(tasks, confidence)).toBe(can));

@@ -49,6 +49,12 @@ export function gateEvidence(tasks: readonly TaskRates[], options: { confidence:
   };
 }
 
+/** Whether so many tasks, if every one of them were won, would lift the interval above zero. */
+export function canConvince(tasks: number, confidence: number): boolean {
+  const best = signFlipEvidence(new Array(tasks).fill(1), confidence);
+  return best !== null && best.interval.low > 0;
+}
+
 /**
  * Two-sided sign-flip test and its inversion. Under "the mean is δ" every difference minus δ could have had either sign; the test counts
  * the sign patterns whose sum is at least as far from zero as the observed one, and rejects δ when they are no more than 1 − confidence of

@@ -79,6 +79,8 @@ export function trajectoryProblem(document: TrajectoryDocument, { teacher, train
   const other = keys.find((key) => document.teacher[key] !== teacher[key]);
   if (other !== undefined)
     return `its teacher's ${other} is ${JSON.stringify(document.teacher[other])}, this run's is ${JSON.stringify(teacher[other])}`;
+  const trialIds = new Set(document.trials.map((trial) => trial.trial_id));
+  if (trialIds.size < document.trials.length) return 'it lists a trial twice';
   const heldOut = new Set(holdout.map(({ id }) => id));
   const digests = new Map(train.map(({ id, digest }) => [id, digest]));
   const taskIds = [...new Set([...document.task_ids, ...document.trials.map((trial) => trial.task_id)])];

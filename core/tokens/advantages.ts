@@ -18,7 +18,7 @@ export type AdvantageStats = {
   readonly clippedTokens: number;
   readonly lossTokens: number;
   readonly contextTokens: number;
-  /** Loss tokens whose advantage is not exactly 0; a batch with none trains nothing. */
+  /** Loss tokens whose advantage is not 0 in the 32 bits that are sent; a batch with none trains nothing. */
   readonly nonZeroTokens: number;
   /** Mean and population standard deviation over loss tokens, nats; null when there is no loss token. */
   readonly advantageMean: number | null;
@@ -167,7 +167,7 @@ function addGaps(before: number, gaps: Float64Array, from: number, to: number): 
 
 function addNonZero(before: number, gaps: Float64Array, from: number, to: number): number {
   let count = before;
-  for (let p = from; p < to; p++) if (gaps[p] !== 0) count++;
+  for (let p = from; p < to; p++) if (Math.fround(gaps[p] as number) !== 0) count++;
   return count;
 }
 

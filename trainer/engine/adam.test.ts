@@ -35,6 +35,15 @@ describe('adam', () => {
     expect([parameters[0], moments.step]).toEqual([1, 0]);
   });
 
+  it('refuses an update that is not finite and changes nothing', () => {
+    const parameters = Float32Array.of(1, 2);
+    const moments = noMoments(2);
+    expect(() => adamStep(parameters, Float32Array.of(1, 0), moments, { ...settings, learningRate: 1e300 })).toThrow(
+      /learning rate 1e\+300/,
+    );
+    expect([[...parameters], [...moments.first], [...moments.second], moments.step]).toEqual([[1, 2], [0, 0], [0, 0], 0]);
+  });
+
   it('names a setting it cannot use', () => {
     expect(() => updated({ beta2: 1 }, [[1]], [1])).toThrow(/beta2/);
     expect(() => updated({ learningRate: Number.NaN }, [[1]], [1])).toThrow(/learningRate/);

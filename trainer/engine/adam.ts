@@ -14,7 +14,7 @@ const checkSettings = (settings: AdamSettings): void => {
 
 /**
  * One update in place (Kingma & Ba; decoupled weight decay as in AdamW). Gradients longer than `gradClipNorm` are scaled down to it first.
- * Returns the norm before clipping. A gradient that is not finite is refused and changes nothing.
+ * Returns the norm before clipping. A gradient or an update that is not finite is refused and changes nothing.
  */
 export const adamStep = (parameters: Float32Array, gradients: Float32Array, moments: Moments, settings: AdamSettings): number => {
   checkSettings(settings);
@@ -24,6 +24,7 @@ export const adamStep = (parameters: Float32Array, gradients: Float32Array, mome
   const norm = Math.sqrt(squares);
   if (!Number.isFinite(norm)) throw new Error('optim_step: the gradient is not finite; the weights were left as they are');
   const clip = gradClipNorm > 0 && norm > gradClipNorm ? gradClipNorm / norm : 1;
+  const before = { parameters: parameters.slice(), first: moments.first.slice(), second: moments.second.slice() };
   moments.step += 1;
   const correction1 = 1 - beta1 ** moments.step;
   const correction2 = 1 - beta2 ** moments.step;
@@ -37,6 +38,13 @@ export const adamStep = (parameters: Float32Array, gradients: Float32Array, mome
     const value = parameters[i] as number;
     const direction = mean / correction1 / (Math.sqrt(square / correction2) + eps);
     parameters[i] = value - learningRate * (direction + weightDecay * value);
+  }
+  if (!parameters.every(Number.isFinite)) {
+    parameters.set(before.parameters);
+    first.set(before.first);
+    second.set(before.second);
+    moments.step -= 1;
+    throw new Error(`optim_step: with learning rate ${learningRate} the weights would not be finite; they were left as they are`);
   }
   return norm;
 };
