@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { BaselineReport } from '../core/gate/baseline-report.ts';
-import type { HoldoutLabel } from '../core/run/results.ts';
-import { baselineReportOf, evaluationOf as evaluationWith } from '../core/run/testing/facts.ts';
+import { baselineReportOf, importedOf } from '../core/run/testing/facts.ts';
 import { sha256 } from './digest.ts';
 import { CONFIG, failureOf, Project } from './testing/project.ts';
 
@@ -25,25 +24,6 @@ const baselineOf = (which: 'teacher' | 'student') =>
 const [TEACHER, STUDENT] = [baselineOf('teacher'), baselineOf('student')];
 const BOTH = '[eval]\nteacher_baseline_from = "old/t.json"\nstudent_baseline_from = "old/s.json"\n';
 
-/** What both reports say, as the run's own evaluation. */
-const evaluationOf = (label: HoldoutLabel, model: string) =>
-  evaluationWith({
-    label,
-    source: 'imported',
-    model: { kind: 'base', model, version: model },
-    trials: 6,
-    executed: 6,
-    passed: 3,
-    solveRate: 0.5,
-    perTask: [
-      { taskId: 'x', executed: 3, passed: 3 },
-      { taskId: 'y', executed: 3, passed: 0 },
-    ],
-    meters: {},
-    usd: 0,
-    wallMs: 0,
-  });
-
 async function resolve(teacher: object, student: object, more = '') {
   await project.file('old/t.json', JSON.stringify(teacher));
   await project.file('old/s.json', JSON.stringify(student));
@@ -54,8 +34,8 @@ describe('imported baselines', () => {
   it('are pinned whole, with the hash of their files, and stay what they were when the files change', async () => {
     const pinned = await resolve(TEACHER, STUDENT);
     expect(pinned.importedBaselines).toEqual({
-      teacher: evaluationOf('teacher', 'stillroom/tiny-teacher'),
-      student: evaluationOf('student-before', 'stillroom/tiny-student'),
+      teacher: importedOf('teacher', 'stillroom/tiny-teacher'),
+      student: importedOf('student-before', 'stillroom/tiny-student'),
     });
     expect(pinned.fileHashes).toMatchObject({
       'eval.teacher_baseline_from': sha256(JSON.stringify(TEACHER)),

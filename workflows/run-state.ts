@@ -1,5 +1,5 @@
 import { evaluationsAheadUsd } from '../core/estimate/evaluations-ahead.ts';
-import { forecastUsd } from '../core/estimate/forecast.ts';
+import { forecastUsd, meanUsd } from '../core/estimate/forecast.ts';
 import type { StatePath } from '../core/ids.ts';
 import type { MeterTokens } from '../core/measures/meters.ts';
 import type { MetricsRow } from '../core/measures/metrics-row.ts';
@@ -110,15 +110,17 @@ export function evaluationOf(facts: RunFacts, label: EvalLabel): EvalResult {
 }
 
 /** Mean cost of the rows that are kept; 0 before the first step. */
-export function meanStepUsd({ rows }: RunFacts): number {
-  return rows.length === 0 ? 0 : rows.reduce((sum, row) => sum + row.usd, 0) / rows.length;
+export function meanStepUsd(facts: RunFacts): number {
+  return meanUsd(stepCosts(facts));
 }
+
+const stepCosts = ({ rows }: RunFacts) => rows.map((row) => row.usd);
 
 /** The run's money as a step that is about to start sees it. */
 export function moneyOf(facts: RunFacts): MoneySoFar {
   return {
     spentUsd: facts.spend.usd,
-    stepUsd: facts.rows.map((row) => row.usd),
+    stepUsd: stepCosts(facts),
     stepsAhead: (facts.pinned?.plan.steps ?? 0) - facts.step - 1,
     evaluationsAheadUsd: aheadUsd(facts),
   };
@@ -129,7 +131,7 @@ export function forecastOf(facts: RunFacts): number | null {
   if (facts.rows.length === 0) return null;
   return forecastUsd({
     spentUsd: facts.spend.usd,
-    stepUsd: facts.rows.map((row) => row.usd),
+    stepUsd: stepCosts(facts),
     remainingSteps: (facts.pinned?.plan.steps ?? 0) - facts.step,
     remainingEvalUsd: aheadUsd(facts),
   });

@@ -8,6 +8,10 @@ export function forecastUsd(facts: {
   readonly remainingEvalUsd: number;
 }): number | null {
   if (facts.stepUsd.length === 0) return facts.remainingSteps === 0 ? facts.spentUsd + facts.remainingEvalUsd : null;
-  const meanStepUsd = facts.stepUsd.reduce((sum, usd) => sum + usd, 0) / facts.stepUsd.length;
-  return facts.spentUsd + meanStepUsd * facts.remainingSteps + facts.remainingEvalUsd;
+  return facts.spentUsd + meanUsd(facts.stepUsd) * facts.remainingSteps + facts.remainingEvalUsd;
+}
+
+/** The mean of some costs; 0 of none. */
+export function meanUsd(costsUsd: readonly number[]): number {
+  return costsUsd.length === 0 ? 0 : costsUsd.reduce((sum, usd) => sum + usd, 0) / costsUsd.length;
 }

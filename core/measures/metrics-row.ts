@@ -41,7 +41,7 @@ export type StepFacts = {
   readonly stats: BatchStats;
   readonly health: BatchHealth;
   readonly built: BuiltDatums;
-  /** Trials whose agent ran out of context, by whatever sign. */
+  /** Trials whose agent was refused a call because its prompt did not fit into the context. */
   readonly overflowTrials: number;
   readonly trained: TrainedBatch;
   readonly tripwire: Pick<TripwireCheck, 'guard' | 'entropyRatio' | 'lengthRatio'>;

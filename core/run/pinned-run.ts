@@ -31,7 +31,7 @@ export type RunPlan = {
   readonly gateK: number;
   /** Interim evaluations, every so many steps; 0 is none. */
   readonly interim: { readonly every: number; readonly tasks: number; readonly k: number };
-  /** Baselines that are not imported are measured after training. */
+  /** A teacher that is not imported is measured after training. */
   readonly deferBaselines: boolean;
   readonly warmup: WarmupPlan;
   readonly maxUsd: number | null;

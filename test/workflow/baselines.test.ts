@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { describe, expect, it } from 'vitest';
 import type { EvalResult } from '../../core/run/results.ts';
-import { evaluationOf } from '../../core/run/testing/facts.ts';
+import { importedOf } from '../../core/run/testing/facts.ts';
 import { statusQuery } from '../../workflows/messages.ts';
 import { localServer } from './environment.ts';
 import { type AllActivities, fakeActivities } from './fake-activities.ts';
@@ -12,22 +12,7 @@ const run = startIn(serverOfFile(localServer));
 
 /** An evaluation that an earlier run measured. */
 const imported = (which: 'teacher' | 'student', more: Partial<EvalResult> = {}) =>
-  evaluationOf({
-    label: which === 'teacher' ? 'teacher' : 'student-before',
-    source: 'imported',
-    model: { kind: 'base', model: which, version: which },
-    trials: 6,
-    executed: 6,
-    passed: 3,
-    solveRate: 0.5,
-    perTask: [
-      { taskId: 'x', executed: 3, passed: 3 },
-      { taskId: 'y', executed: 3, passed: 0 },
-    ],
-    meters: {},
-    usd: 0,
-    ...more,
-  });
+  importedOf(which === 'teacher' ? 'teacher' : 'student-before', which, more);
 
 const evaluations = (calls: readonly string[]) => calls.filter((call) => /^(evaluated|compared|train)/.test(call));
 const AFTER = 'evaluated student-after of step-0001';

@@ -1,7 +1,7 @@
 import type { BaselineReport } from '../../gate/baseline-report.ts';
 import type { TrialId } from '../../ids.ts';
 import type { TrainedBatch } from '../../measures/metrics-row.ts';
-import type { EvalResult } from '../results.ts';
+import type { EvalResult, HoldoutLabel } from '../results.ts';
 import type { TrialSummary } from '../trial.ts';
 
 /** A trial for tests: it ran, passed and left no tokens, but for what the test names. */
@@ -52,6 +52,26 @@ export function evaluationOf(known: Partial<EvalResult> = {}): EvalResult {
     ...known,
   };
 }
+
+/** What an earlier run measured on two tasks: every attempt at one passed, none at the other. */
+export const importedOf = (label: HoldoutLabel, model: string, known: Partial<EvalResult> = {}): EvalResult =>
+  evaluationOf({
+    label,
+    source: 'imported',
+    model: { kind: 'base', model, version: model },
+    trials: 6,
+    executed: 6,
+    passed: 3,
+    solveRate: 0.5,
+    perTask: [
+      { taskId: 'x', executed: 3, passed: 3 },
+      { taskId: 'y', executed: 3, passed: 0 },
+    ],
+    meters: {},
+    usd: 0,
+    wallMs: 0,
+    ...known,
+  });
 
 /** A batch of one datum that was trained on, but for what the test names. */
 export function trainedOf(known: Partial<TrainedBatch> = {}): TrainedBatch {
