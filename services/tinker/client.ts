@@ -5,6 +5,7 @@ import { Checkpoints } from './checkpoints.ts';
 import { BadRequest, SessionLost } from './errors.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { type CreatedModel, createModel, createModelFromState, getInfo, type ModelInfo, type ModelOptions } from './models.ts';
+import { SampleDispatch } from './sample-dispatch.ts';
 import { openSamplingSession, Sampler, type SamplerSource } from './sampler.ts';
 import { readFlags, type ServiceFlags } from './service-flags.ts';
 import { type ConnectionOptions, resolveConnection } from './settings.ts';
@@ -100,7 +101,7 @@ export class TinkerClient implements AsyncDisposable {
   async sampler(source: SamplerSource, options: { readonly version?: string } = {}): Promise<Sampler> {
     const open = () => this.#inSession(() => openSamplingSession(this.#caller, this.sessionId, this.#nextSamplingSeqId++, source));
     const version = options.version ?? ('baseModel' in source ? source.baseModel : source.samplerPath);
-    return new Sampler(this.#caller, version, this.#flags.mayCancelSamples, await open(), open);
+    return new Sampler(version, new SampleDispatch(this.#caller, this.#flags.mayCancelSamples, await open(), open));
   }
 
   /** @throws SessionLost, or BadRequest when the base model is unknown */

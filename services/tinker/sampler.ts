@@ -1,10 +1,8 @@
 import { openedSamplingSessionSchema, promiseSchema, samplingSessionSchema } from './answers.ts';
-import { type Caller, sleep } from './caller.ts';
-import { sampleOf } from './decode-result.ts';
-import { ResubmitSample, ServiceFailed, SessionLost } from './errors.ts';
-import { type Future, retrieve, retrieveJson, submit } from './futures.ts';
-import { backoffMs } from './retry.ts';
-import { type AsampleOptions, asampleBody } from './sample-body.ts';
+import type { Caller } from './caller.ts';
+import { ServiceFailed } from './errors.ts';
+import { type Future, retrieveJson } from './futures.ts';
+import type { SampleDispatch } from './sample-dispatch.ts';
 import type { SampleResponse, TopkTable } from './wire/index.ts';
 
 export type SampleRequest = {
@@ -35,26 +33,15 @@ export type PromptScores = {
   readonly promptCacheHitTokens: number;
 };
 
-type Session = { readonly id: string; nextSeqId: number };
-
-/** A sample that is lost this often in a row is not lost by chance. */
-const LONGEST_LOSING_STREAK = 8;
-
 /** Samples from one set of weights. Any number of calls may run at once. A lost sample or sampling session is replaced without the caller noticing. */
 export class Sampler {
   /** What the results were sampled from: the weights' path or the base model's name, unless named otherwise. */
   readonly version: string;
-  readonly #caller: Caller;
-  readonly #open: () => Promise<string>;
-  readonly #mayCancel: boolean;
-  #session: Promise<Session>;
+  readonly #dispatch: SampleDispatch;
 
-  constructor(caller: Caller, version: string, mayCancel: boolean, sessionId: string, open: () => Promise<string>) {
-    this.#caller = caller;
+  constructor(version: string, dispatch: SampleDispatch) {
     this.version = version;
-    this.#mayCancel = mayCancel;
-    this.#open = open;
-    this.#session = Promise.resolve({ id: sessionId, nextSeqId: 0 });
+    this.#dispatch = dispatch;
   }
 
   /**
@@ -63,7 +50,10 @@ export class Sampler {
    */
   async sample(request: SampleRequest): Promise<SampleResult> {
     const { prompt, maxTokens, temperature, stopTokens, seed, signal } = request;
-    const response = await this.#run({ prompt, maxTokens, temperature, stopTokens, seed, promptLogprobs: false, topkPrompt: 0 }, signal);
+    const response = await this.#dispatch.run(
+      { prompt, maxTokens, temperature, stopTokens, seed, promptLogprobs: false, topkPrompt: 0 },
+      signal,
+    );
     const sequence = onlySequence(response);
     const logprobs = sequence.logprobs ?? new Float32Array(sequence.tokens.length).fill(Number.NaN);
     return { tokens: sequence.tokens, logprobs, stop: sequence.stopReason, promptCacheHitTokens: response.promptCacheHitTokens };
@@ -76,7 +66,7 @@ export class Sampler {
   async promptLogprobs(tokens: Int32Array, options: { readonly topK?: number; readonly signal?: AbortSignal } = {}): Promise<PromptScores> {
     const topkPrompt = options.topK ?? 0;
     const request = { prompt: tokens, maxTokens: 1, temperature: 1, stopTokens: null, seed: undefined, promptLogprobs: true, topkPrompt };
-    const response = await this.#run(request, options.signal);
+    const response = await this.#dispatch.run(request, options.signal);
     const topk = response.topkPromptLogprobs;
     if (topkPrompt > 0 && topk?.length !== tokens.length) {
       throw new ServiceFailed(`asked for the top ${topkPrompt} tokens of ${tokens.length} positions, got ${topk?.length ?? 0}`, {
@@ -84,52 +74,6 @@ export class Sampler {
       });
     }
     return { logprobs: aligned(response, tokens.length), topk, promptCacheHitTokens: response.promptCacheHitTokens };
-  }
-
-  /** Every submission has its own seq_id: a repeated one would bring the lost result back. */
-  async #run(options: AsampleOptions, signal: AbortSignal | undefined): Promise<SampleResponse> {
-    for (let losses = 0; ; losses++) {
-      const session = await this.#session;
-      try {
-        return await this.#attempt(session, options, signal);
-      } catch (error) {
-        const isLost = error instanceof ResubmitSample || error instanceof SessionLost;
-        if (!isLost || losses >= LONGEST_LOSING_STREAK) throw error;
-        if (error instanceof SessionLost) await this.#reopen(session);
-      }
-      if (losses > 0) await sleep(backoffMs(losses - 1), signal);
-    }
-  }
-
-  async #attempt(session: Session, options: AsampleOptions, signal: AbortSignal | undefined): Promise<SampleResponse> {
-    const body = asampleBody(session.id, session.nextSeqId++, options);
-    const headers = { 'x-tinker-sampling-backpressure': '1' };
-    const call = { method: 'POST', path: 'asample', body, headers, phase: 'sample', subject: 'sampling session', signal } as const;
-    const future = await submit(this.#caller, call, 'Sample', 'sample');
-    try {
-      return sampleOf(await retrieve(this.#caller, future, signal), future);
-    } catch (error) {
-      if (signal?.aborted && this.#mayCancel) this.#cancel(future);
-      throw error;
-    }
-  }
-
-  /** Only the first of the calls that met the lost session opens a new one. @throws SessionLost when the session above it is gone too */
-  async #reopen(lost: Session): Promise<void> {
-    if ((await this.#session) !== lost) return;
-    const opening = this.#open().then((id) => ({ id, nextSeqId: 0 }));
-    this.#session = opening;
-    // A failed opening must not stick: the next call tries again from the lost session.
-    opening.catch(() => {
-      this.#session = Promise.resolve(lost);
-    });
-    await opening;
-  }
-
-  /** Spares the service the work; nothing depends on it. */
-  #cancel(future: Future): void {
-    const body = JSON.stringify({ request_id: future.requestId });
-    this.#caller.send({ method: 'POST', path: 'cancel_future', body, phase: 'once', subject: 'other' }).catch(() => {});
   }
 }
 
