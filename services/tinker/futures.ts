@@ -13,7 +13,9 @@ export type RequestType =
   | 'OptimStep'
   | 'SaveWeights'
   | 'SaveWeightsForSampler'
+  | 'SaveWeightsExternal'
   | 'LoadWeights'
+  | 'UnloadModel'
   | 'Sample';
 
 export type Future = {
@@ -23,6 +25,8 @@ export type Future = {
   readonly subject: Subject;
   /** How long the submission took, ms. */
   readonly roundTripMs: number;
+  /** The names of the sequences that a sample will bring, where the service gives them. */
+  readonly sampleSequenceIds?: readonly string[];
 };
 
 /** A result as the server sent it: newer servers send samples and losses as protobuf, older ones everything as JSON. */
@@ -33,8 +37,9 @@ const anything = z.unknown();
 /** Starts work and returns its future. A submission may be repeated: it carries its seq_id. */
 export async function submit(caller: Caller, call: Call, type: RequestType, resultSubject: Subject): Promise<Future> {
   const startMs = performance.now();
-  const { request_id } = await caller.json(call, promiseSchema);
-  return { requestId: request_id, type, subject: resultSubject, roundTripMs: performance.now() - startMs };
+  const { request_id, sample_sequence_ids: ids } = await caller.json(call, promiseSchema);
+  const future = { requestId: request_id, type, subject: resultSubject, roundTripMs: performance.now() - startMs };
+  return ids ? { ...future, sampleSequenceIds: ids } : future;
 }
 
 /**

@@ -4,7 +4,7 @@ import { ResubmitSample, SessionLost } from './errors.ts';
 import { type Future, retrieve, submit } from './futures.ts';
 import { backoffMs } from './retry.ts';
 import { type AsampleOptions, asampleBody } from './sample-body.ts';
-import type { SampleResponse } from './wire/index.ts';
+import type { DispatchedSample } from './sample-result.ts';
 
 type Session = { readonly id: string; nextSeqId: number };
 
@@ -27,7 +27,7 @@ export class SampleDispatch {
   }
 
   /** Every submission has its own seq_id: a repeated one would bring the lost result back. */
-  async run(options: AsampleOptions, signal: AbortSignal | undefined): Promise<SampleResponse> {
+  async run(options: AsampleOptions, signal: AbortSignal | undefined): Promise<DispatchedSample> {
     for (let losses = 0; ; losses++) {
       const session = await this.#session;
       try {
@@ -41,13 +41,13 @@ export class SampleDispatch {
     }
   }
 
-  async #attempt(session: Session, options: AsampleOptions, signal: AbortSignal | undefined): Promise<SampleResponse> {
+  async #attempt(session: Session, options: AsampleOptions, signal: AbortSignal | undefined): Promise<DispatchedSample> {
     const body = asampleBody(session.id, session.nextSeqId++, options);
     const headers = { 'x-tinker-sampling-backpressure': '1' };
     const call = { method: 'POST', path: 'asample', body, headers, phase: 'sample', subject: 'sampling session', signal } as const;
     const future = await submit(this.#caller, call, 'Sample', 'sample');
     try {
-      return sampleOf(await retrieve(this.#caller, future, signal), future);
+      return { ...sampleOf(await retrieve(this.#caller, future, signal), future), sequenceIds: future.sampleSequenceIds ?? [] };
     } catch (error) {
       if (signal?.aborted && this.#mayCancel) this.#cancel(future);
       throw error;
