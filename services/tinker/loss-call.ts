@@ -4,10 +4,11 @@ import { combineOutputs } from './combine.ts';
 import { forwardBackwardOf } from './decode-result.ts';
 import { BadRequest, ServiceFailed, TrainingStateUnknown } from './errors.ts';
 import { type Future, retrieve, submit } from './futures.ts';
-import { encodeForwardBackwardRequest, type ForwardBackwardOutput, type LossFnConfig, type TrainingDatum } from './wire/index.ts';
+import { type BodyPolicy, trainingBody, whileItMayWantJson } from './training-body.ts';
+import { asTensorValue, type ForwardBackwardOutput, type LossFnConfig, type TrainingDatum, withSparseInputs } from './wire/index.ts';
 
 /** `parallel`: the chunks of one batch are sent at once, the first one last. */
-export type ChunkPolicy = ChunkLimits & { readonly parallel: boolean };
+export type ChunkPolicy = ChunkLimits & BodyPolicy & { readonly parallel: boolean };
 
 /** A forward or forward_backward call over one batch, cut into chunks that take one sequence number each. */
 export class LossCall {
@@ -18,7 +19,8 @@ export class LossCall {
 
   /** @throws BadRequest when the batch is empty */
   constructor(caller: Caller, policy: ChunkPolicy, datums: readonly TrainingDatum[], order: LossOrder) {
-    this.chunks = chunkDatums(datums, policy);
+    // Servers of before protobuf have no common sparse form.
+    this.chunks = chunkDatums(policy.bodies === 'json' ? datums : datums.map(withSparseInputs), policy);
     if (this.chunks.length === 0) throw new BadRequest('the batch is empty', { call: 'forward_backward' });
     this.#caller = caller;
     this.#policy = policy;
@@ -51,12 +53,7 @@ export class LossCall {
   }
 
   #combined(outputs: readonly ForwardBackwardOutput[]): ForwardBackwardOutput {
-    for (const [i, { lossFnOutputs }] of outputs.entries()) {
-      const sent = this.chunks[i]?.length ?? 0;
-      if (lossFnOutputs.length !== sent) {
-        throw new ServiceFailed(`sent ${sent} datums, got results for ${lossFnOutputs.length}`, { call: 'ForwardBackward' });
-      }
-    }
+    for (const [i, { lossFnOutputs }] of outputs.entries()) requireResultsFor(this.chunks[i] ?? [], lossFnOutputs);
     try {
       return combineOutputs(outputs);
     } catch (cause) {
@@ -64,11 +61,12 @@ export class LossCall {
     }
   }
 
-  #submitChunk(datums: readonly TrainingDatum[], seqId: number, signal: AbortSignal | undefined): Promise<Future> {
+  async #submitChunk(datums: readonly TrainingDatum[], seqId: number, signal: AbortSignal | undefined): Promise<Future> {
     const { modelId, lossFn, lossFnConfig, forwardOnly } = this.#order;
-    const body = encodeForwardBackwardRequest({ modelId, seqId, datums, lossFn, lossFnConfig, forwardOnly });
-    const call: Call = { method: 'POST', path: 'forward_backward', body, phase: 'submit', subject: 'model', signal };
-    return submit(this.#caller, call, forwardOnly ? 'Forward' : 'ForwardBackward', 'model');
+    const sent = await trainingBody(this.#policy, { modelId, seqId, datums, lossFn, lossFnConfig, forwardOnly });
+    const call: Call = { method: 'POST', ...sent, phase: 'submit', subject: 'model', signal };
+    const type = forwardOnly ? 'Forward' : 'ForwardBackward';
+    return whileItMayWantJson(this.#caller, this.#policy, () => submit(this.#caller, call, type, 'model'));
   }
 
   /** When one of several chunks is judged bad, the others' gradients may have been added: it is no longer just a bad request. */
@@ -93,6 +91,22 @@ export type LossOrder = {
   readonly forwardOnly: boolean;
   readonly signal: AbortSignal | undefined;
 };
+
+/** @throws ServiceFailed when there is not one result per datum, or not one log-probability per target */
+function requireResultsFor(datums: readonly TrainingDatum[], outputs: ForwardBackwardOutput['lossFnOutputs']): void {
+  if (outputs.length !== datums.length) {
+    throw new ServiceFailed(`sent ${datums.length} datums, got results for ${outputs.length}`, { call: 'ForwardBackward' });
+  }
+  for (const [i, { logprobs }] of outputs.entries()) {
+    const targets = datums[i]?.lossFnInputs.target_tokens;
+    if (targets === undefined || logprobs === undefined) continue;
+    const [sent] = asTensorValue(targets).shape;
+    const [got] = logprobs.shape;
+    if (got !== sent) {
+      throw new ServiceFailed(`datum ${i} has ${sent} target tokens, its result ${got} log-probabilities`, { call: 'ForwardBackward' });
+    }
+  }
+}
 
 /** Runs all at once; the first failure aborts the rest, so that nothing goes on polling for a lost cause. */
 async function allOrNone<Item, Result>(

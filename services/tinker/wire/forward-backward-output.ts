@@ -55,7 +55,9 @@ function joinRecords(records: readonly ArrayRecord[]): Record<string, TensorValu
   const arrays = new Map<string, TensorValue[]>();
   for (const { fields } of records) {
     for (const [name, batched] of Object.entries(fields)) {
-      arrays.set(name, [...(arrays.get(name) ?? []), ...splitBatched(name, batched)]);
+      const all = arrays.get(name) ?? [];
+      for (const array of splitBatched(name, batched)) all.push(array);
+      arrays.set(name, all);
     }
   }
   // Writers that count no datums anywhere mean: as many as the first field has.

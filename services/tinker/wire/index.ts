@@ -15,6 +15,7 @@ export {
   type ReceivedForwardBackwardRequest,
   type TrainingDatum,
 } from './forward-backward-request.ts';
+export { jsonForwardBackwardBody } from './json-bodies.ts';
 export {
   decodeSampleResponse,
   encodeSampleResponse,
