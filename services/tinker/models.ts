@@ -112,10 +112,12 @@ export async function createModelFromState(
 
 /** The options of a fresh model that saved state fits into: the service is asked for what the caller leaves out. */
 async function asSaved(weights: Weights, path: StatePath, options: FromStateOptions): Promise<ModelOptions> {
-  if (options.baseModel !== undefined && options.rank !== undefined) return { ...options, baseModel: options.baseModel, rank: options.rank };
+  if (options.baseModel !== undefined && options.rank !== undefined)
+    return { ...options, baseModel: options.baseModel, rank: options.rank };
   const saved = await weights.info(path);
   const rank = options.rank ?? saved.loraRank;
-  if (rank === null) throw new BadRequest(`the service does not say the rank of ${path}: give baseModel and rank`, { call: 'create_model' });
+  if (rank === null)
+    throw new BadRequest(`the service does not say the rank of ${path}: give baseModel and rank`, { call: 'create_model' });
   const { trainMlp, trainAttn, trainUnembed } = saved;
   const switches = {
     ...(trainMlp === null ? {} : { trainMlp }),

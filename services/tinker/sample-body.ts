@@ -54,7 +54,10 @@ export function asampleBody(samplingSessionId: string, seqId: number, options: A
 
 /** What a prompt weighs in the bytes that a client may have in dispatch at once: 10 per token of text, images as they are. */
 export function promptBytes(prompt: Prompt): number {
-  return chunksOf(prompt).reduce((sum, chunk) => sum + (chunk.type === 'encoded_text' ? 10 * chunk.tokens.length : dataOf(chunk).length), 0);
+  return chunksOf(prompt).reduce(
+    (sum, chunk) => sum + (chunk.type === 'encoded_text' ? 10 * chunk.tokens.length : dataOf(chunk).length),
+    0,
+  );
 }
 
 /** Tokens of a prompt of text; null when its length is the service's to know. */

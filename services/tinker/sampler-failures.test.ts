@@ -1,5 +1,5 @@
-import type { SamplerPath } from '../../core/ids.ts';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { SamplerPath } from '../../core/ids.ts';
 import { FakeService, ONE_SAMPLE, type Reply } from './fake-service.ts';
 import {
   BadRequest,

@@ -120,7 +120,11 @@ export class Sampler {
    */
   async promptLogprobs(tokens: Int32Array, { topK = 0, lastN, signal }: ScoreOptions = {}): Promise<PromptScores> {
     const asked = { prompt: tokens, maxTokens: 1, includePromptLogprobs: true, topkPromptLogprobs: topK };
-    const request = { ...asked, ...(lastN === undefined ? {} : { promptLogprobsLastN: lastN }), ...(signal === undefined ? {} : { signal }) };
+    const request = {
+      ...asked,
+      ...(lastN === undefined ? {} : { promptLogprobsLastN: lastN }),
+      ...(signal === undefined ? {} : { signal }),
+    };
     return promptScores(await this.sampleAll(request), tokens.length, topK);
   }
 }

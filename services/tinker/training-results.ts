@@ -44,12 +44,17 @@ export type ResultContext = {
   readonly samplerOf: (samplingSessionId: string) => Sampler;
 };
 
-type Reader<Result> = (context: ResultContext, saved: SavedCall, futures: readonly Future[], signal: AbortSignal | undefined) => Promise<Result>;
+type Reader<Result> = (
+  context: ResultContext,
+  saved: SavedCall,
+  futures: readonly Future[],
+  signal: AbortSignal | undefined,
+) => Promise<Result>;
 
 const loss =
   (forwardOnly: boolean): Reader<ForwardBackwardOutput> =>
-  ({ caller }, { datumCounts = [] }, futures, signal) =>
-    retrieveLoss(caller, futures, { datumCounts, forwardOnly }, signal);
+  ({ caller }, { targetCounts = [] }, futures, signal) =>
+    retrieveLoss(caller, futures, { targetCounts, forwardOnly }, signal);
 
 /** How each call's result is fetched and read. */
 export const READERS: { readonly [Kind in CallKind]: Reader<CallResults[Kind]> } = {

@@ -4,13 +4,21 @@ import { CallOrder } from './call-order.ts';
 import { BadRequest, SessionLost } from './errors.ts';
 import { type Future, retrieve, submit } from './futures.ts';
 import { type ChunkPolicy, LossCall } from './loss-call.ts';
+import type { TargetCounts } from './loss-result.ts';
 import { type OptimizerParams, wireOptimizerParams } from './optimizer.ts';
 import { refuseOtherKind } from './paths.ts';
 import { PendingCall, type SavedCall, savedFutures } from './pending-call.ts';
-import { type EphemeralOptions, type ExternalOptions, type LoadOptions, type SaveOptions, wireSave } from './save-options.ts';
 import type { Sampler } from './sampler.ts';
+import { type EphemeralOptions, type ExternalOptions, type LoadOptions, type SaveOptions, wireSave } from './save-options.ts';
 import { type LossRows, trainingDatum } from './training-datum.ts';
-import { type CallKind, type CallResults, type OptimStepResult, REQUEST_TYPES, type ResultContext, type SavedExternal } from './training-results.ts';
+import {
+  type CallKind,
+  type CallResults,
+  type OptimStepResult,
+  REQUEST_TYPES,
+  type ResultContext,
+  type SavedExternal,
+} from './training-results.ts';
 import type { ForwardBackwardOutput, LossFnConfig, TrainingDatum } from './wire/index.ts';
 
 /** Sequences, shifted: as rows by name, or in full with the protocol's names. */
@@ -174,8 +182,8 @@ export class TrainingClient {
   ): Promise<PendingCall<Kind>> {
     const order = { modelId: this.modelId, lossFn, lossFnConfig: lossConfig, forwardOnly: kind === 'forward', signal };
     const call = new LossCall(this.#context.caller, this.#context.chunks, datums.map(trainingDatum), order);
-    const datumCounts = call.chunks.map((chunk) => chunk.length);
-    return this.#taken(kind, datumCounts.length, (seqId) => call.submit(seqId), datumCounts);
+    const { targetCounts } = call;
+    return this.#taken(kind, targetCounts.length, (seqId) => call.submit(seqId), targetCounts);
   }
 
   #submit<Kind extends CallKind>(kind: Kind, path: string, fields: object, { signal }: CallOptions): Promise<PendingCall<Kind>> {
@@ -190,12 +198,12 @@ export class TrainingClient {
     kind: Kind,
     count: number,
     send: (firstSeqId: number) => Promise<readonly Future[]>,
-    datumCounts?: readonly number[],
+    targetCounts?: TargetCounts,
   ): Promise<PendingCall<Kind>> {
     const { nextSeqId: seqId } = this;
     const futures = await this.#order.submit(count, send);
     const requestIds = futures.map(({ requestId }) => requestId);
-    const saved = { kind, modelId: this.modelId, seqId, requestIds, ...(datumCounts === undefined ? {} : { datumCounts }) };
+    const saved = { kind, modelId: this.modelId, seqId, requestIds, ...(targetCounts === undefined ? {} : { targetCounts }) };
     return new PendingCall(saved, futures, this.#context, (error) => this.#order.fail(error));
   }
 }

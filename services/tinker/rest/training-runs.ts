@@ -51,7 +51,12 @@ export class TrainingRuns {
     return runOf(await getJson(this.#caller, `training_runs/${runId}`, { access_scope: accessScope }, runSchema));
   }
 
-  async page({ limit = PAGE_LIMIT, offset = 0, accessScope = 'owned', projectId }: PageOptions & RunFilter = {}): Promise<Page<TrainingRun>> {
+  async page({
+    limit = PAGE_LIMIT,
+    offset = 0,
+    accessScope = 'owned',
+    projectId,
+  }: PageOptions & RunFilter = {}): Promise<Page<TrainingRun>> {
     const query = { limit, offset, access_scope: accessScope, project_id: projectId };
     const { training_runs, cursor } = await getJson(this.#caller, 'training_runs', query, listSchema);
     return { items: training_runs.map(runOf), totalCount: cursor?.total_count ?? null };
