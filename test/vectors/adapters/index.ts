@@ -6,10 +6,24 @@ import { cost } from './cost.ts';
 import { datums } from './datums.ts';
 import { e2b } from './e2b.ts';
 import { gate } from './gate.ts';
+import { jsonCalls } from './json_calls.ts';
 import { stores } from './stores.ts';
 import { taskSampler } from './task-sampler.ts';
 import { trials } from './trials.ts';
 import { tripwire } from './tripwire.ts';
 
 /** The families this code can be measured against. */
-export const adapters: readonly FamilyAdapter[] = [billing, cli, config, cost, datums, e2b, gate, stores, taskSampler, trials, tripwire];
+export const adapters: readonly FamilyAdapter[] = [
+  billing,
+  cli,
+  config,
+  cost,
+  datums,
+  e2b,
+  gate,
+  jsonCalls,
+  stores,
+  taskSampler,
+  trials,
+  tripwire,
+];
