@@ -101,7 +101,7 @@ export class TinkerClient implements AsyncDisposable {
   async sampler(source: SamplerSource, options: { readonly version?: string } = {}): Promise<Sampler> {
     const open = () => this.#inSession(() => openSamplingSession(this.#caller, this.sessionId, this.#nextSamplingSeqId++, source));
     const version = options.version ?? ('baseModel' in source ? source.baseModel : source.samplerPath);
-    return new Sampler(version, new SampleDispatch(this.#caller, this.#flags.mayCancelSamples, await open(), open));
+    return new Sampler(version, new SampleDispatch(this.#caller, this.#flags.sampling, await open(), open));
   }
 
   /** @throws SessionLost, or BadRequest when the base model is unknown */
@@ -119,6 +119,7 @@ export class TinkerClient implements AsyncDisposable {
   /** Nothing is sent. `sessionId`: the model's session when it is not this one; it is then kept alive too. */
   training(modelId: string, options: { readonly nextSeqId: number; readonly sessionId?: string }): TrainingClient {
     if (options.sessionId !== undefined) this.#heartbeat.keepAlive(options.sessionId);
+    this.#heartbeat.assertAlive(options.sessionId ?? this.sessionId);
     return new TrainingClient(this.#caller, modelId, options.nextSeqId, this.#flags.chunks);
   }
 
@@ -136,7 +137,7 @@ export class TinkerClient implements AsyncDisposable {
         .send({ method: 'POST', path, body, timeoutMs: FINISH_TIMEOUT_MS, phase: 'once', subject: 'session' })
         .catch(() => {});
     }
-    await this.#caller.connection.release();
+    await this.#caller.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -145,9 +146,7 @@ export class TinkerClient implements AsyncDisposable {
 
   /** Servers answer 404 both for a lost session and for unknown weights: a heartbeat tells which. */
   async #inSession<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#heartbeat.isLost(this.sessionId)) {
-      throw new SessionLost('the service ended this session; connect again', { call: 'session_heartbeat', status: 410 });
-    }
+    this.#heartbeat.assertAlive(this.sessionId);
     try {
       return await work();
     } catch (error) {
@@ -166,7 +165,7 @@ async function opened(
   try {
     return await open(caller, await readFlags(caller));
   } catch (error) {
-    await caller.connection.release();
+    await caller.close();
     throw error;
   }
 }

@@ -6,8 +6,8 @@ import { BadRequest, ServiceFailed, TrainingStateUnknown } from './errors.ts';
 import { type Future, retrieve, submit } from './futures.ts';
 import { encodeForwardBackwardRequest, type ForwardBackwardOutput, type LossFnConfig, type TrainingDatum } from './wire/index.ts';
 
-/** `parallel`: the chunks of one batch are sent at once, the first one last. */
-export type ChunkPolicy = ChunkLimits & { readonly parallel: boolean };
+/** `parallel`: the chunks of one batch are sent at once, the first one last. `compress`: as zstd frames. */
+export type ChunkPolicy = ChunkLimits & { readonly parallel: boolean; readonly compress: boolean };
 
 /** A forward or forward_backward call over one batch, cut into chunks that take one sequence number each. */
 export class LossCall {
@@ -67,7 +67,8 @@ export class LossCall {
   #submitChunk(datums: readonly TrainingDatum[], seqId: number, signal: AbortSignal | undefined): Promise<Future> {
     const { modelId, lossFn, lossFnConfig, forwardOnly } = this.#order;
     const body = encodeForwardBackwardRequest({ modelId, seqId, datums, lossFn, lossFnConfig, forwardOnly });
-    const call: Call = { method: 'POST', path: 'forward_backward', body, phase: 'submit', subject: 'model', signal };
+    const reserves = { bytes: body.byteLength, of: 'training' } as const;
+    const call: Call = { method: 'POST', path: 'forward_backward', body, reserves, phase: 'submit', subject: 'model', signal };
     return submit(this.#caller, call, forwardOnly ? 'Forward' : 'ForwardBackward', 'model');
   }
 

@@ -34,3 +34,8 @@ export function asampleBody(samplingSessionId: string, seqId: number, options: A
   });
   return `{"prompt":{"chunks":[{"tokens":[${prompt.join()}],"type":"encoded_text"}]},${rest.slice(1)}`;
 }
+
+/** What a prompt weighs in the bytes that a client may have in dispatch at once: 10 per token. */
+export function promptBytes(prompt: Int32Array): number {
+  return 10 * prompt.length;
+}
