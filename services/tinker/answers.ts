@@ -28,26 +28,20 @@ export const tokenSchema = z.object({ jwt: z.string() });
 
 export const sessionSchema = z.object({ session_id: z.string(), error_message: z.string().nullish() });
 
-export const capabilitiesSchema = z.object({
-  supported_models: z.array(
-    z.object({
-      model_name: z.string().nullish(),
-      max_context_length: z.number().nullish(),
-      trainable: z.boolean().nullish(),
-      sampleable: z.boolean().nullish(),
-    }),
-  ),
-});
-
 export const promiseSchema = z.object({ request_id: z.string(), sample_sequence_ids: z.array(z.string()).nullish() });
 
 /** Some servers answer a future here. */
 export const samplingSessionSchema = z.union([z.object({ sampling_session_id: z.string() }), promiseSchema]);
 export const openedSamplingSessionSchema = z.object({ sampling_session_id: z.string() });
 
+/** Some servers answer a future here. */
+export const unloadedSchema = z.looseObject({});
+
 export const createdModelSchema = z.object({ model_id: z.string() });
-export const loadedSchema = z.object({ model_id: z.string().nullish() });
+export const loadedSchema = z.object({ path: z.string().nullish(), model_id: z.string().nullish() });
 export const savedSchema = z.object({ path: z.string() });
+export const savedExternalSchema = z.object({ path: z.string(), size_bytes: z.number().nullish() });
+export const ephemeralSchema = z.object({ sampling_session_id: z.string() });
 export const optimStepSchema = z.object({ metrics: z.record(z.string(), z.number()).nullish() });
 
 export const modelInfoSchema = z.object({
@@ -55,19 +49,7 @@ export const modelInfoSchema = z.object({
   is_lora: z.boolean().nullish(),
   lora_rank: z.number().nullish(),
   model_name: z.string().nullish(),
-});
-
-export const checkpointsSchema = z.object({
-  checkpoints: z.array(
-    z.object({
-      checkpoint_id: z.string(),
-      checkpoint_type: z.string(),
-      tinker_path: z.string(),
-      time: z.string().nullish(),
-      size_bytes: z.number().nullish(),
-      expires_at: z.string().nullish(),
-    }),
-  ),
+  optimizer_config: z.looseObject({ type: z.string() }).nullish(),
 });
 
 const jsonTensorSchema = z.object({ data: z.array(z.number()), dtype: z.string().optional(), shape: z.array(z.number()).nullish() });

@@ -19,6 +19,7 @@ export type RequestType =
   | 'SaveWeightsForSampler'
   | 'SaveWeightsExternal'
   | 'LoadWeights'
+  | 'UnloadModel'
   | 'Sample';
 
 /** Work that the service has taken. Plain JSON: it may be saved, and its result asked for by another process. */

@@ -5,8 +5,8 @@ import { BillingPaused, ResubmitSample, SessionLost } from './errors.ts';
 import { type Future, retrieve, submit } from './futures.ts';
 import { backoffMs } from './retry.ts';
 import { type AsampleOptions, asampleBody, promptBytes } from './sample-body.ts';
+import type { DispatchedSample } from './sample-result.ts';
 import type { SamplingFlags } from './service-flags.ts';
-import type { SampleResponse } from './wire/index.ts';
 
 type Session = {
   readonly id: string;
@@ -37,7 +37,7 @@ export class SampleDispatch {
   }
 
   /** Every submission has its own seq_id: a repeated one would bring the lost result back. */
-  async run(options: AsampleOptions, signal: AbortSignal | undefined): Promise<SampleResponse> {
+  async run(options: AsampleOptions, signal: AbortSignal | undefined): Promise<DispatchedSample> {
     const release = await this.#caller.backPressure.sample(signal);
     try {
       for (let losses = 0; ; losses++) {
@@ -45,7 +45,7 @@ export class SampleDispatch {
         try {
           return await this.#attempt(session, options, signal);
         } catch (error) {
-          const isLost = error instanceof SessionLost || (error instanceof ResubmitSample && this.#flags.mayResubmit);
+          const isLost = error instanceof SessionLost || (error instanceof ResubmitSample && this.#mayResubmit(options));
           if (!isLost || losses >= LONGEST_LOSING_STREAK) throw error;
           if (error instanceof SessionLost) await this.#reopen(session);
         }
@@ -56,14 +56,19 @@ export class SampleDispatch {
     }
   }
 
-  async #attempt(session: Session, options: AsampleOptions, signal: AbortSignal | undefined): Promise<SampleResponse> {
+  /** A service that wants no samples again may still be asked for scores again: they cost one token. */
+  #mayResubmit({ includePromptLogprobs = false, maxTokens }: AsampleOptions): boolean {
+    return this.#flags.mayResubmit || (includePromptLogprobs && maxTokens === 1);
+  }
+
+  async #attempt(session: Session, options: AsampleOptions, signal: AbortSignal | undefined): Promise<DispatchedSample> {
     const future = await this.#submit(session, options, signal);
     try {
       const limits = this.#flags.mayStall ? {} : { stalledMs: Number.POSITIVE_INFINITY };
       const completion = await session.feed?.completion(future.requestId, signal);
       const result = await retrieve(this.#caller, future, signal, { sizeBytes: completion?.sizeBytes ?? null, limits });
       session.feed?.acknowledge(future.requestId);
-      return sampleOf(result, future);
+      return { ...sampleOf(result, future), sequenceIds: future.sampleSequenceIds ?? [] };
     } catch (error) {
       if (signal?.aborted && this.#flags.mayCancel()) this.#cancel(future);
       throw error;

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { SamplerPath } from '../../core/ids.ts';
 import { FakeService, ONE_SAMPLE, type Reply } from './fake-service.ts';
 import {
   BadRequest,
@@ -147,7 +148,7 @@ describe('failures are named after what to do', () => {
 
   test('unknown weights in a living session are a bad request', async () => {
     service.script('create_sampling_session', { status: 404, json: { detail: 'no such weights' } });
-    const opening = client.sampler({ samplerPath: 'tinker://r/sampler_weights/x' });
+    const opening = client.sampler({ samplerPath: 'tinker://r/sampler_weights/x' as SamplerPath });
     await expect(opening).rejects.toMatchObject({
       name: 'BadRequest',
       detail: 'no such weights',
