@@ -6,14 +6,23 @@ import { z } from 'zod';
 const limit = z.number().int().positive().optional();
 
 export const clientConfigSchema = z.object({
+  sample_dispatch_bytes_semaphore_size: limit,
+  inflight_response_bytes_semaphore_size: limit,
+  fwdbwd_dispatch_bytes_semaphore_size: limit,
   pjwt_auth_enabled: z.boolean().optional(),
   credential_default_source: z.string().optional(),
   parallel_fwdbwd_chunks: z.boolean().optional(),
   fwdbwd_max_chunk_len: limit,
   fwdbwd_max_chunk_bytes_count: limit,
+  proto_compress_fwdbwd: z.boolean().optional(),
+  billing_exception_max_pause_duration_sec: z.number().optional(),
+  sample_no_retries: z.boolean().optional(),
+  sample_enable_stuck_detection: z.boolean().optional(),
+  sample_max_concurrent_requests: limit,
+  sample_use_retrieve_futures: z.boolean().optional(),
 });
 
-export const dynamicConfigSchema = z.object({ sample_cancel_enabled: z.boolean().optional() });
+export const dynamicConfigSchema = z.object({ refresh_interval_sec: z.number().optional(), sample_cancel_enabled: z.boolean().optional() });
 
 export const tokenSchema = z.object({ jwt: z.string() });
 
@@ -49,5 +58,20 @@ export const pendingSchema = z.object({
   queue_state: z.string().nullish(),
   queue_state_reason: z.string().nullish(),
 });
-export const metadataSchema = z.object({ status: z.literal('complete_metadata') });
+export const metadataSchema = z.object({
+  status: z.literal('complete_metadata'),
+  response_payload_size: z.number().nonnegative().optional(),
+});
 export const failedSchema = z.object({ error: z.string(), category: z.string().default('unknown') });
+
+/** What retrieve_futures says of a sampling session. */
+export const completionsSchema = z.object({
+  completions: z.array(
+    z.object({
+      state: z.enum(['finished', 'failed']),
+      request_id: z.string(),
+      response_payload_uncompressed_size: z.number().nonnegative().nullish(),
+    }),
+  ),
+  cursor: z.number(),
+});

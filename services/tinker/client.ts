@@ -116,6 +116,7 @@ export class TinkerClient implements AsyncDisposable {
   /** Nothing is sent. `sessionId`: the model's session when it is not this one; it is then kept alive too. */
   training(modelId: string, options: { readonly nextSeqId: number; readonly sessionId?: string }): TrainingClient {
     if (options.sessionId !== undefined) this.#heartbeat.keepAlive(options.sessionId);
+    this.#heartbeat.assertAlive(options.sessionId ?? this.sessionId);
     return new TrainingClient(this.#trainingContext(modelId), modelId, options.nextSeqId);
   }
 
@@ -138,7 +139,7 @@ export class TinkerClient implements AsyncDisposable {
         .send({ method: 'POST', path, body, timeoutMs: FINISH_TIMEOUT_MS, phase: 'once', subject: 'session' })
         .catch(() => {});
     }
-    await this.#caller.connection.release();
+    await this.#caller.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -146,7 +147,7 @@ export class TinkerClient implements AsyncDisposable {
   }
 
   #samplerOf(version: string, samplingSessionId: string, open: () => Promise<string>): Sampler {
-    return new Sampler(version, samplingSessionId, new SampleDispatch(this.#caller, this.#flags.mayCancelSamples, samplingSessionId, open));
+    return new Sampler(version, samplingSessionId, new SampleDispatch(this.#caller, this.#flags.sampling, samplingSessionId, open));
   }
 
   #trainingContext(modelId: string): TrainingContext {
@@ -160,9 +161,7 @@ export class TinkerClient implements AsyncDisposable {
 
   /** Servers answer 404 both for a lost session and for unknown weights: a heartbeat tells which. */
   async #inSession<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#heartbeat.isLost(this.sessionId)) {
-      throw new SessionLost('the service ended this session; connect again', { call: 'session_heartbeat', status: 410 });
-    }
+    this.#heartbeat.assertAlive(this.sessionId);
     try {
       return await work();
     } catch (error) {
@@ -180,7 +179,7 @@ async function opened(options: ClientOptions, open: (caller: Caller, flags: Serv
     const flags = await readFlags(caller);
     return await open(caller, { ...flags, chunks: { ...flags.chunks, bodies } });
   } catch (error) {
-    await caller.connection.release();
+    await caller.close();
     throw error;
   }
 }

@@ -52,7 +52,8 @@ export class LossCall {
   async #submitChunk(datums: readonly TrainingDatum[], seqId: number, signal: AbortSignal | undefined): Promise<Future> {
     const { modelId, lossFn, lossFnConfig, forwardOnly } = this.#order;
     const sent = await trainingBody(this.#policy, { modelId, seqId, datums, lossFn, lossFnConfig, forwardOnly });
-    const call: Call = { method: 'POST', ...sent, phase: 'submit', subject: 'model', signal };
+    const reserves = { bytes: sent.body?.length ?? 0, of: 'training' } as const;
+    const call: Call = { method: 'POST', ...sent, reserves, phase: 'submit', subject: 'model', signal };
     const type = forwardOnly ? 'Forward' : 'ForwardBackward';
     return whileItMayWantJson(this.#caller, this.#policy, () => submit(this.#caller, call, type, 'model'));
   }

@@ -66,5 +66,5 @@ export class PendingCall<Kind extends CallKind> {
 
 /** The futures of a call that was submitted elsewhere. */
 export function savedFutures({ kind, requestIds }: SavedCall): Future[] {
-  return requestIds.map((requestId) => ({ requestId, type: REQUEST_TYPES[kind], subject: 'model', roundTripMs: 0 }));
+  return requestIds.map((requestId) => ({ requestId, type: REQUEST_TYPES[kind], subject: 'model' }));
 }

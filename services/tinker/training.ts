@@ -159,7 +159,7 @@ export class TrainingClient {
     this.#order.fail(gone);
     const promise = promiseSchema.safeParse(answer);
     if (!promise.success) return;
-    const future = { requestId: promise.data.request_id, type: 'UnloadModel', subject: 'model', roundTripMs: 0 } as const;
+    const future = { requestId: promise.data.request_id, type: 'UnloadModel', subject: 'model' } as const;
     await retrieve(caller, future, signal);
   }
 

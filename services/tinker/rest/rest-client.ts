@@ -9,7 +9,7 @@ export class RestClient extends Rest implements AsyncDisposable {
 
   private constructor(caller: Caller) {
     super(caller);
-    this.#release = caller.connection.release;
+    this.#release = () => caller.close();
   }
 
   /** @throws SettingMissing, CredentialRefused, RetryLater */
@@ -20,7 +20,7 @@ export class RestClient extends Rest implements AsyncDisposable {
       await readFlags(caller);
       return new RestClient(caller);
     } catch (error) {
-      await caller.connection.release();
+      await caller.close();
       throw error;
     }
   }
