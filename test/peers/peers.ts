@@ -83,6 +83,10 @@ function jaxServer({ python, port, folder }: Parameters<Launch>[0], start: reado
       PATH: `${bin}${delimiter}${process.env.PATH ?? ''}`,
       PYTHONPATH: join(pythonFolder, 'standins'),
       JAX_PLATFORMS: 'cpu',
+      // Most of a first drive is compiling; later ones find it done.
+      JAX_COMPILATION_CACHE_DIR: join(folder, '..', 'jax-cache'),
+      JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS: '0',
+      JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES: '0',
       HF_HUB_OFFLINE: '1',
     },
   };
