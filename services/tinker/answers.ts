@@ -9,6 +9,7 @@ export const clientConfigSchema = z.object({
   pjwt_auth_enabled: z.boolean().optional(),
   credential_default_source: z.string().optional(),
   parallel_fwdbwd_chunks: z.boolean().optional(),
+  proto_compress_fwdbwd: z.boolean().optional(),
   fwdbwd_max_chunk_len: limit,
   fwdbwd_max_chunk_bytes_count: limit,
 });

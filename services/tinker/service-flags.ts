@@ -26,6 +26,7 @@ export async function readFlags(caller: Caller): Promise<ServiceFlags> {
       maxDatums: config.fwdbwd_max_chunk_len ?? 1024,
       maxBytes: config.fwdbwd_max_chunk_bytes_count ?? 5_000_000,
       parallel: config.parallel_fwdbwd_chunks ?? true,
+      compress: config.proto_compress_fwdbwd ?? false,
     },
     mayCancelSamples: dynamic.sample_cancel_enabled ?? false,
   };
