@@ -5,10 +5,15 @@ import { config } from './config.ts';
 import { cost } from './cost.ts';
 import { datums } from './datums.ts';
 import { e2b } from './e2b.ts';
+import { fwdbwdChunking } from './fwdbwd-chunking.ts';
+import { fwdbwdEncode, fwdbwdEncodeZstd } from './fwdbwd-encode.ts';
 import { gate } from './gate.ts';
 import { jsonCalls } from './json_calls.ts';
 import { stores } from './stores.ts';
 import { taskSampler } from './task-sampler.ts';
+import { fwdbwdResponseDecode, sampleResponseDecode } from './tinker-results.ts';
+import { tinkerSession } from './tinker-session.ts';
+import { tinkerSessionResults } from './tinker-session-results.ts';
 import { trials } from './trials.ts';
 import { tripwire } from './tripwire.ts';
 
@@ -26,4 +31,11 @@ export const adapters: readonly FamilyAdapter[] = [
   taskSampler,
   trials,
   tripwire,
+  fwdbwdChunking,
+  fwdbwdEncode,
+  fwdbwdEncodeZstd,
+  fwdbwdResponseDecode,
+  sampleResponseDecode,
+  tinkerSession,
+  tinkerSessionResults,
 ];
