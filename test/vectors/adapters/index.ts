@@ -1,4 +1,5 @@
 import type { FamilyAdapter } from '../judge.ts';
+import { authJwt } from './auth-jwt.ts';
 import { billing } from './billing.ts';
 import { cli } from './cli.ts';
 import { config } from './config.ts';
@@ -8,7 +9,8 @@ import { e2b } from './e2b.ts';
 import { fwdbwdChunking } from './fwdbwd-chunking.ts';
 import { fwdbwdEncode, fwdbwdEncodeZstd } from './fwdbwd-encode.ts';
 import { gate } from './gate.ts';
-import { jsonCalls } from './json_calls.ts';
+import { jsonCalls } from './json-calls.ts';
+import { pollAndRetry } from './poll-and-retry.ts';
 import { stores } from './stores.ts';
 import { taskSampler } from './task-sampler.ts';
 import { fwdbwdResponseDecode, sampleResponseDecode } from './tinker-results.ts';
@@ -38,4 +40,6 @@ export const adapters: readonly FamilyAdapter[] = [
   sampleResponseDecode,
   tinkerSession,
   tinkerSessionResults,
+  authJwt,
+  pollAndRetry,
 ];
