@@ -4,7 +4,13 @@ import { decodeForwardBackwardRequest, encodeForwardBackwardOutput, encodeSample
 /** For this folder's tests: a server at a real socket that speaks the protocol, with answers that a test may script. */
 
 export type Reply =
-  | { readonly status?: number; readonly json?: unknown; readonly protobuf?: Uint8Array; readonly headers?: Record<string, string> }
+  | {
+      readonly status?: number;
+      readonly json?: unknown;
+      readonly text?: string;
+      readonly protobuf?: Uint8Array;
+      readonly headers?: Record<string, string>;
+    }
   /** Never answers. */
   | 'hang'
   /** Closes the connection without an answer. */
@@ -136,7 +142,7 @@ function answer(response: ServerResponse, reply: Reply): void {
     response.socket?.destroy();
     return;
   }
-  const { status = 200, json, protobuf, headers = {} } = reply;
+  const { status = 200, json, text = json === undefined ? '' : JSON.stringify(json), protobuf, headers = {} } = reply;
   response.writeHead(status, { ...headers, 'content-type': protobuf === undefined ? 'application/json' : 'application/x-protobuf' });
-  response.end(protobuf ?? (json === undefined ? '' : JSON.stringify(json)));
+  response.end(protobuf ?? text);
 }
