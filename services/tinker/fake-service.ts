@@ -4,6 +4,8 @@ import { decodeForwardBackwardRequest, encodeForwardBackwardOutput, encodeSample
 /** For this folder's tests: a server at a real socket that speaks the protocol, with answers that a test may script. */
 
 export type Reply =
+  /** Looks at the request first. */
+  | ((request: SeenRequest) => Reply)
   | { readonly status?: number; readonly json?: unknown; readonly protobuf?: Uint8Array; readonly headers?: Record<string, string> }
   /** Never answers. */
   | 'hang'
@@ -29,6 +31,7 @@ export const ONE_SAMPLE: SampleResponse = {
 export class FakeService implements AsyncDisposable {
   readonly seen: SeenRequest[] = [];
   readonly #scripts = new Map<string, Reply[]>();
+  readonly #usualReplies = new Map<string, Reply>();
   readonly #futures = new Map<string, Reply>();
   readonly #server: Server;
   #counter = 0;
@@ -43,7 +46,7 @@ export class FakeService implements AsyncDisposable {
         const path = (request.url ?? '').replace('/api/v1/', '');
         const seen = { path, headers: request.headers, bytes, json: isJson ? JSON.parse(bytes.toString()) : {} };
         this.seen.push(seen);
-        answer(response, this.#scripts.get(path)?.shift() ?? this.#usual(seen));
+        answer(response, this.#scripts.get(path)?.shift() ?? this.#usualReplies.get(path) ?? this.#usual(seen), seen);
       });
     });
   }
@@ -66,6 +69,11 @@ export class FakeService implements AsyncDisposable {
   /** The next answers of a path, before the usual ones. */
   script(path: string, ...replies: Reply[]): void {
     this.#scripts.set(path, [...(this.#scripts.get(path) ?? []), ...replies]);
+  }
+
+  /** What a path answers from here on, after what is scripted. */
+  usually(path: string, reply: Reply): void {
+    this.#usualReplies.set(path, reply);
   }
 
   to(path: string): SeenRequest[] {
@@ -128,7 +136,11 @@ function lossResult(bytes: Uint8Array): Uint8Array {
   return encodeForwardBackwardOutput({ lossFnOutputType: 'ArrayRecord', lossFnOutputs: outputs, metrics: { 'loss:sum': seqId } });
 }
 
-function answer(response: ServerResponse, reply: Reply): void {
+function answer(response: ServerResponse, reply: Reply, request: SeenRequest): void {
+  if (typeof reply === 'function') {
+    answer(response, reply(request), request);
+    return;
+  }
   if (reply === 'hang') return;
   if (reply === 'drop') {
     response.socket?.destroy();
