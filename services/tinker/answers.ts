@@ -52,30 +52,6 @@ export const modelInfoSchema = z.object({
   optimizer_config: z.looseObject({ type: z.string() }).nullish(),
 });
 
-const jsonTensorSchema = z.object({ data: z.array(z.number()), dtype: z.string().optional(), shape: z.array(z.number()).nullish() });
-
-/** Results as older servers send them; newer ones send protobuf. */
-export const jsonForwardBackwardSchema = z.object({
-  loss_fn_output_type: z.string().default(''),
-  loss_fn_outputs: z.array(z.record(z.string(), jsonTensorSchema)),
-  metrics: z.record(z.string(), z.number()).nullish(),
-});
-
-const jsonTopkSchema = z.array(z.array(z.tuple([z.number(), z.number()])).nullable());
-
-export const jsonSampleSchema = z.object({
-  sequences: z.array(
-    z.object({
-      tokens: z.array(z.number().int()),
-      logprobs: z.array(z.number().nullable()).nullish(),
-      stop_reason: z.enum(['stop', 'length']),
-    }),
-  ),
-  prompt_logprobs: z.array(z.number().nullable()).nullish(),
-  topk_prompt_logprobs: jsonTopkSchema.nullish(),
-  prompt_cache_hit_tokens: z.number().int().nullish(),
-});
-
 /** What retrieve_future says besides a result. */
 export const pendingSchema = z.object({
   type: z.literal('try_again'),

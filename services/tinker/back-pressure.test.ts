@@ -117,21 +117,24 @@ describe('a client', () => {
     expect(service.to('cancel_future')).toHaveLength(0);
   });
 
-  test('fetches large results one after the other where they do not fit together', async () => {
+  test('fetches large results one after the other where they do not fit together; an aborted one makes way', async () => {
     await connect({ inflight_response_bytes_semaphore_size: 100 });
-    let fetching = 0;
-    let most = 0;
-    const result = encodeSampleResponse(ONE_SAMPLE);
+    const fetches = () => service.to('retrieve_future').filter(({ json }) => json.allow_metadata_only === false).length;
+    const result: Reply = { protobuf: encodeSampleResponse(ONE_SAMPLE) };
     service.usually('retrieve_future', ({ json }): Reply => {
       if (json.allow_metadata_only === true) return { json: { status: 'complete_metadata', response_payload_size: 60 } };
-      most = Math.max(most, ++fetching);
-      setTimeout(() => fetching--, 15);
-      return { protobuf: result };
+      return fetches() === 1 ? 'hang' : result;
     });
-    await Promise.all([1, 2, 3].map(() => sampler.sample(request)));
-    expect(service.to('retrieve_future').map(({ json }) => json.allow_metadata_only)).toEqual(
-      expect.arrayContaining([true, true, true, false, false, false]),
-    );
-    expect(most).toBeGreaterThan(0);
+    const controller = new AbortController();
+    const first = sampler.sample({ ...request, signal: controller.signal });
+    await arrived('retrieve_future', 2);
+    const second = sampler.sample(request);
+    await arrived('retrieve_future', 3);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(fetches()).toBe(1);
+    controller.abort(new Error('no'));
+    await expect(first).rejects.toThrow('no');
+    expect((await second).tokens).toEqual(Int32Array.of(7, 10));
+    expect(fetches()).toBe(2);
   });
 });

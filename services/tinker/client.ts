@@ -22,9 +22,14 @@ import { readFlags, type ServiceFlags } from './service-flags.ts';
 import { createSessionBody, type SessionOptions } from './session-options.ts';
 import { type ConnectionOptions, resolveConnection } from './settings.ts';
 import { TrainingClient, type TrainingContext } from './training.ts';
+import type { TrainingBodies } from './training-body.ts';
 import type { CallKind } from './training-results.ts';
 
-export type ConnectOptions = ConnectionOptions & SessionOptions;
+export type ClientOptions = ConnectionOptions & {
+  /** How batches are sent: default `protobuf`; `json` for servers of before it. */
+  readonly trainingBodies?: TrainingBodies;
+};
+export type ConnectOptions = ClientOptions & SessionOptions;
 
 export type FinishReason = 'success' | 'errored' | 'interrupted';
 
@@ -71,7 +76,7 @@ export class TinkerClient implements AsyncDisposable {
   }
 
   /** Joins a session that another process opened: keeps it alive too, and `close` leaves it open. @throws SessionLost when it is gone */
-  static async attach(options: ConnectionOptions & { readonly sessionId: string }): Promise<TinkerClient> {
+  static async attach(options: ClientOptions & { readonly sessionId: string }): Promise<TinkerClient> {
     return opened(options, async (caller, flags) => {
       const client = new TinkerClient(caller, flags, options.sessionId, false);
       await client.#heartbeat.beat(options.sessionId).catch((error) => {
@@ -167,13 +172,12 @@ export class TinkerClient implements AsyncDisposable {
   }
 }
 
-async function opened(
-  options: ConnectionOptions,
-  open: (caller: Caller, flags: ServiceFlags) => Promise<TinkerClient>,
-): Promise<TinkerClient> {
+async function opened(options: ClientOptions, open: (caller: Caller, flags: ServiceFlags) => Promise<TinkerClient>): Promise<TinkerClient> {
   const caller = new Caller(resolveConnection(options));
   try {
-    return await open(caller, await readFlags(caller));
+    const { trainingBodies: bodies = 'protobuf' } = options;
+    const flags = await readFlags(caller);
+    return await open(caller, { ...flags, chunks: { ...flags.chunks, bodies } });
   } catch (error) {
     await caller.close();
     throw error;

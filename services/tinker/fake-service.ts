@@ -17,6 +17,8 @@ export type SeenRequest = {
   readonly headers: IncomingHttpHeaders;
   readonly bytes: Buffer;
   readonly json: Record<string, unknown>;
+  /** The client's end of the connection it came over. */
+  readonly connection: number | undefined;
 };
 
 export const ONE_SAMPLE: SampleResponse = {
@@ -44,7 +46,13 @@ export class FakeService implements AsyncDisposable {
         const bytes = Buffer.concat(parts);
         const isJson = request.headers['content-type'] === 'application/json';
         const path = (request.url ?? '').replace('/api/v1/', '');
-        const seen = { path, headers: request.headers, bytes, json: isJson ? JSON.parse(bytes.toString()) : {} };
+        const seen = {
+          path,
+          headers: request.headers,
+          bytes,
+          json: isJson ? JSON.parse(bytes.toString()) : {},
+          connection: request.socket.remotePort,
+        };
         this.seen.push(seen);
         answer(response, this.#scripts.get(path)?.shift() ?? this.#usualReplies.get(path) ?? this.#usual(seen), seen);
       });
@@ -127,11 +135,13 @@ export class FakeService implements AsyncDisposable {
   }
 }
 
-/** Each datum's result is the first token of its input; the loss is the chunk's seq_id. */
+/** Each datum's log-probabilities are the first token of its input; the loss is the chunk's seq_id. */
 function lossResult(bytes: Uint8Array): Uint8Array {
   const { datums, seqId } = decodeForwardBackwardRequest(bytes);
-  const outputs = datums.map(({ modelInput: [chunk] }) => ({
-    logprobs: Float32Array.of(chunk?.type === 'encoded_text' ? (chunk.tokens[0] ?? 0) : 0),
+  const outputs = datums.map(({ modelInput: [chunk], lossFnInputs }) => ({
+    logprobs: new Float32Array(lossFnInputs.target_tokens?.values.length ?? 0).fill(
+      chunk?.type === 'encoded_text' ? (chunk.tokens[0] ?? 0) : 0,
+    ),
   }));
   return encodeForwardBackwardOutput({ lossFnOutputType: 'ArrayRecord', lossFnOutputs: outputs, metrics: { 'loss:sum': seqId } });
 }

@@ -1,6 +1,8 @@
 /** A client of the Tinker protocol. See README.md. */
-export { type ConnectOptions, type FinishReason, TinkerClient } from './client.ts';
+
+export { type ClientOptions, type ConnectOptions, type FinishReason, TinkerClient } from './client.ts';
 export type { Clock } from './clock.ts';
+
 export {
   BadRequest,
   BillingPaused,
@@ -36,6 +38,7 @@ export type { EphemeralOptions, ExternalOptions, LoadOptions, SaveOptions } from
 export type { SessionOptions } from './session-options.ts';
 export type { ConnectionOptions, WaitReport } from './settings.ts';
 export type { Batch, CallOptions, LossOptions, TrainingClient } from './training.ts';
+export type { TrainingBodies } from './training-body.ts';
 export { type LossRows, trainingDatum } from './training-datum.ts';
 export type { CallKind, CallResults, OptimStepResult, SavedExternal } from './training-results.ts';
 export {

@@ -3,10 +3,11 @@ import { type ChunkLimits, chunkDatums } from './chunks.ts';
 import { BadRequest } from './errors.ts';
 import { type Future, submit } from './futures.ts';
 import { allOrNone, keepingBlame } from './loss-result.ts';
-import { encodeForwardBackwardRequest, type LossFnConfig, type TrainingDatum } from './wire/index.ts';
+import { type BodyPolicy, trainingBody, whileItMayWantJson } from './training-body.ts';
+import { asTensorValue, type LossFnConfig, type TrainingDatum, withSparseInputs } from './wire/index.ts';
 
-/** `parallel`: the chunks of one batch are sent at once, the first one last. `compress`: as zstd frames. */
-export type ChunkPolicy = ChunkLimits & { readonly parallel: boolean; readonly compress: boolean };
+/** `parallel`: the chunks of one batch are sent at once, the first one last. */
+export type ChunkPolicy = ChunkLimits & BodyPolicy & { readonly parallel: boolean };
 
 /** A forward or forward_backward call over one batch, cut into chunks that take one sequence number each. */
 export class LossCall {
@@ -17,7 +18,8 @@ export class LossCall {
 
   /** @throws BadRequest when the batch is empty */
   constructor(caller: Caller, policy: ChunkPolicy, datums: readonly TrainingDatum[], order: LossOrder) {
-    this.chunks = chunkDatums(datums, policy);
+    // Servers of before protobuf have no common sparse form.
+    this.chunks = chunkDatums(policy.bodies === 'json' ? datums : datums.map(withSparseInputs), policy);
     if (this.chunks.length === 0) throw new BadRequest('the batch is empty', { call: 'forward_backward' });
     this.#caller = caller;
     this.#policy = policy;
@@ -40,12 +42,20 @@ export class LossCall {
     });
   }
 
-  #submitChunk(datums: readonly TrainingDatum[], seqId: number, signal: AbortSignal | undefined): Promise<Future> {
+  /** Chunk by chunk, how many targets each datum has; null for a datum without. */
+  get targetCounts(): (number | null)[][] {
+    return this.chunks.map((chunk) =>
+      chunk.map(({ lossFnInputs: { target_tokens } }) => (target_tokens && asTensorValue(target_tokens).shape[0]) ?? null),
+    );
+  }
+
+  async #submitChunk(datums: readonly TrainingDatum[], seqId: number, signal: AbortSignal | undefined): Promise<Future> {
     const { modelId, lossFn, lossFnConfig, forwardOnly } = this.#order;
-    const body = encodeForwardBackwardRequest({ modelId, seqId, datums, lossFn, lossFnConfig, forwardOnly });
-    const reserves = { bytes: body.byteLength, of: 'training' } as const;
-    const call: Call = { method: 'POST', path: 'forward_backward', body, reserves, phase: 'submit', subject: 'model', signal };
-    return submit(this.#caller, call, forwardOnly ? 'Forward' : 'ForwardBackward', 'model');
+    const sent = await trainingBody(this.#policy, { modelId, seqId, datums, lossFn, lossFnConfig, forwardOnly });
+    const reserves = { bytes: sent.body?.length ?? 0, of: 'training' } as const;
+    const call: Call = { method: 'POST', ...sent, reserves, phase: 'submit', subject: 'model', signal };
+    const type = forwardOnly ? 'Forward' : 'ForwardBackward';
+    return whileItMayWantJson(this.#caller, this.#policy, () => submit(this.#caller, call, type, 'model'));
   }
 }
 

@@ -5,32 +5,50 @@ import { BadRequest, ServiceFailed, TrainingStateUnknown } from './errors.ts';
 import { type Future, retrieve } from './futures.ts';
 import type { ForwardBackwardOutput } from './wire/index.ts';
 
-/** Waits for the results of a batch's chunks, in their order, and joins them. `datumCounts`: how many datums each chunk holds. */
+export type TargetCounts = readonly (readonly (number | null)[])[];
+
+/**
+ * Waits for the results of a batch's chunks, in their order, and joins them.
+ * `targetCounts`: chunk by chunk, how many targets each datum has; null where it has none.
+ */
 export async function retrieveLoss(
   caller: Caller,
   futures: readonly Future[],
-  { datumCounts, forwardOnly }: { readonly datumCounts: readonly number[]; readonly forwardOnly: boolean },
+  { targetCounts, forwardOnly }: { readonly targetCounts: TargetCounts; readonly forwardOnly: boolean },
   signal: AbortSignal | undefined,
 ): Promise<ForwardBackwardOutput> {
   return keepingBlame(futures.length, forwardOnly, async () => {
     const outputs = await allOrNone(futures, signal, async (future, signal) =>
       forwardBackwardOf(await retrieve(caller, future, signal), future),
     );
-    return combined(outputs, datumCounts);
+    return combined(outputs, targetCounts);
   });
 }
 
-function combined(outputs: readonly ForwardBackwardOutput[], datumCounts: readonly number[]): ForwardBackwardOutput {
-  for (const [i, { lossFnOutputs }] of outputs.entries()) {
-    const sent = datumCounts[i] ?? 0;
-    if (lossFnOutputs.length !== sent) {
-      throw new ServiceFailed(`sent ${sent} datums, got results for ${lossFnOutputs.length}`, { call: 'ForwardBackward' });
-    }
-  }
+function combined(outputs: readonly ForwardBackwardOutput[], targetCounts: TargetCounts): ForwardBackwardOutput {
+  for (const [i, { lossFnOutputs }] of outputs.entries()) requireResultsFor(targetCounts[i] ?? [], lossFnOutputs);
   try {
     return combineOutputs(outputs);
   } catch (cause) {
     throw new ServiceFailed(cause instanceof Error ? cause.message : String(cause), { call: 'ForwardBackward', cause });
+  }
+}
+
+/**
+ * Fewer log-probabilities than targets are the server's to decide, as for the official client; more belong to something else.
+ * @throws ServiceFailed when there is not one result per datum, or there are more log-probabilities than targets
+ */
+function requireResultsFor(targetCounts: readonly (number | null)[], outputs: ForwardBackwardOutput['lossFnOutputs']): void {
+  if (outputs.length !== targetCounts.length) {
+    throw new ServiceFailed(`sent ${targetCounts.length} datums, got results for ${outputs.length}`, { call: 'ForwardBackward' });
+  }
+  for (const [i, { logprobs }] of outputs.entries()) {
+    const sent = targetCounts[i] ?? null;
+    const got = logprobs?.shape[0] ?? 0;
+    if (sent === null || got <= sent) continue;
+    throw new ServiceFailed(`datum ${i} has ${sent} target tokens, its result ${got} log-probabilities`, {
+      call: 'ForwardBackward',
+    });
   }
 }
 

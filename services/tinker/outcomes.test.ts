@@ -84,6 +84,12 @@ type Fault = {
 const COMMON: readonly Fault[] = [
   { name: '401', replies: [of(401)], outcome: 'CredentialRefused' },
   { name: '402', replies: [of(402)], outcome: 'BillingPaused', error: { status: 402 } },
+  {
+    name: '402 with Retry-After',
+    replies: [of(402, { 'retry-after': '60' })],
+    outcome: 'BillingPaused',
+    error: { retryAfterMs: 60_000 },
+  },
   { name: '408', replies: [of(408)], outcome: SURVIVED },
   { name: '429 with Retry-After: 120', replies: [of(429, { 'retry-after': '120' })], outcome: SURVIVED, leastPauseMs: 120_000 },
   { name: '503 with Retry-After: 7200', replies: times(2, of(503, { 'retry-after': '7200' })), outcome: SURVIVED, leastPauseMs: 7_200_000 },
@@ -233,6 +239,22 @@ describe('after a payment', () => {
     await sampler.sample(SAMPLE);
     expect(service.to('asample').map(({ json }) => json.seq_id)).toEqual([0, 0, 1]);
   });
+});
+
+test('an empty 400 is followed over a fresh connection', async () => {
+  await client.training('m', { nextSeqId: 1 }).optimStep({ learningRate: 1e-3 });
+  service.script('optim_step', emptyBadRequest);
+  await client.training('m', { nextSeqId: 2 }).optimStep({ learningRate: 1e-3 });
+  const connections = service.seen.map(({ connection }) => connection);
+  const again = service.seen.findLastIndex(({ path }) => path === 'optim_step');
+  expect(connections.slice(0, again)).not.toContain(connections[again]);
+});
+
+test('a poll that nobody answers is made again', async () => {
+  await using hasty = await TinkerClient.connect({ baseUrl: service.url, apiKey: 'tml-key', requestTimeoutMs: 300 });
+  service.script('retrieve_future', 'hang');
+  await hasty.training('m', { nextSeqId: 1 }).optimStep({ learningRate: 1e-3 });
+  expect(service.to('retrieve_future').map(({ headers }) => headers['x-tinker-request-iteration'])).toEqual(['0', '1']);
 });
 
 test('a promise that was given before is taken: the repeated number brings the first future', async () => {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { BadRequest, BillingPaused, RetryLater } from './errors.ts';
 import type { Future } from './futures.ts';
+import type { TargetCounts } from './loss-result.ts';
 import { type CallKind, type CallResults, READERS, REQUEST_TYPES, type ResultContext } from './training-results.ts';
 
 /** A training call that the service has taken, as plain data: keep it, and any process can wait for the result. */
@@ -11,8 +12,8 @@ export type SavedCall<Kind extends CallKind = CallKind> = {
   readonly seqId: number;
   /** One per chunk of a batch, in order; else one. */
   readonly requestIds: readonly string[];
-  /** Of forward and forwardBackward: datums in each chunk. */
-  readonly datumCounts?: readonly number[] | undefined;
+  /** Of forward and forwardBackward: chunk by chunk, how many targets each datum has; null where it has none. */
+  readonly targetCounts?: TargetCounts | undefined;
 };
 
 const KINDS = Object.keys(READERS) as [CallKind, ...CallKind[]];
@@ -22,7 +23,7 @@ const savedCallSchema = z.object({
   modelId: z.string(),
   seqId: z.number().int().positive(),
   requestIds: z.array(z.string()).min(1),
-  datumCounts: z.array(z.number().int().positive()).optional(),
+  targetCounts: z.array(z.array(z.number().int().nonnegative().nullable())).optional(),
 });
 
 /** Reads what `JSON.stringify(pending.saved)` wrote. @throws BadRequest naming the field that does not fit */
@@ -65,5 +66,5 @@ export class PendingCall<Kind extends CallKind> {
 
 /** The futures of a call that was submitted elsewhere. */
 export function savedFutures({ kind, requestIds }: SavedCall): Future[] {
-  return requestIds.map((requestId) => ({ requestId, type: REQUEST_TYPES[kind], subject: 'model', roundTripMs: 0 }));
+  return requestIds.map((requestId) => ({ requestId, type: REQUEST_TYPES[kind], subject: 'model' }));
 }

@@ -53,8 +53,8 @@ type Reader<Result> = (
 
 const loss =
   (forwardOnly: boolean): Reader<ForwardBackwardOutput> =>
-  ({ caller }, { datumCounts = [] }, futures, signal) =>
-    retrieveLoss(caller, futures, { datumCounts, forwardOnly }, signal);
+  ({ caller }, { targetCounts = [] }, futures, signal) =>
+    retrieveLoss(caller, futures, { targetCounts, forwardOnly }, signal);
 
 /** How each call's result is fetched and read. */
 export const READERS: { readonly [Kind in CallKind]: Reader<CallResults[Kind]> } = {

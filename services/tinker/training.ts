@@ -4,6 +4,7 @@ import { CallOrder } from './call-order.ts';
 import { BadRequest, SessionLost } from './errors.ts';
 import { type Future, retrieve, submit } from './futures.ts';
 import { type ChunkPolicy, LossCall } from './loss-call.ts';
+import type { TargetCounts } from './loss-result.ts';
 import { type OptimizerParams, wireOptimizerParams } from './optimizer.ts';
 import { refuseOtherKind } from './paths.ts';
 import { PendingCall, type SavedCall, savedFutures } from './pending-call.ts';
@@ -158,7 +159,7 @@ export class TrainingClient {
     this.#order.fail(gone);
     const promise = promiseSchema.safeParse(answer);
     if (!promise.success) return;
-    const future = { requestId: promise.data.request_id, type: 'UnloadModel', subject: 'model', roundTripMs: 0 } as const;
+    const future = { requestId: promise.data.request_id, type: 'UnloadModel', subject: 'model' } as const;
     await retrieve(caller, future, signal);
   }
 
@@ -181,8 +182,8 @@ export class TrainingClient {
   ): Promise<PendingCall<Kind>> {
     const order = { modelId: this.modelId, lossFn, lossFnConfig: lossConfig, forwardOnly: kind === 'forward', signal };
     const call = new LossCall(this.#context.caller, this.#context.chunks, datums.map(trainingDatum), order);
-    const datumCounts = call.chunks.map((chunk) => chunk.length);
-    return this.#taken(kind, datumCounts.length, (seqId) => call.submit(seqId), datumCounts);
+    const { targetCounts } = call;
+    return this.#taken(kind, targetCounts.length, (seqId) => call.submit(seqId), targetCounts);
   }
 
   #submit<Kind extends CallKind>(kind: Kind, path: string, fields: object, { signal }: CallOptions): Promise<PendingCall<Kind>> {
@@ -197,12 +198,12 @@ export class TrainingClient {
     kind: Kind,
     count: number,
     send: (firstSeqId: number) => Promise<readonly Future[]>,
-    datumCounts?: readonly number[],
+    targetCounts?: TargetCounts,
   ): Promise<PendingCall<Kind>> {
     const { nextSeqId: seqId } = this;
     const futures = await this.#order.submit(count, send);
     const requestIds = futures.map(({ requestId }) => requestId);
-    const saved = { kind, modelId: this.modelId, seqId, requestIds, ...(datumCounts === undefined ? {} : { datumCounts }) };
+    const saved = { kind, modelId: this.modelId, seqId, requestIds, ...(targetCounts === undefined ? {} : { targetCounts }) };
     return new PendingCall(saved, futures, this.#context, (error) => this.#order.fail(error));
   }
 }

@@ -62,7 +62,7 @@ export async function startScriptedServer(exchanges: readonly Exchange[], option
     request.on('end', () => {
       const [path = '', query = ''] = (request.url ?? '').split('?');
       const method = request.method ?? '';
-      if (path === HEARTBEAT) return reply(response, 200, { type: 'session_heartbeat' });
+      if (path === HEARTBEAT && !queues.has(`POST ${HEARTBEAT}`)) return reply(response, 200, { type: 'session_heartbeat' });
       const bytes = Buffer.concat(parts);
       seen.push({ method, path, query, headers: request.headers, json: jsonOf(bytes), bytes, atMs: performance.now() });
       const queue = queues.get(`${method} ${path}`) ?? [];
