@@ -18,21 +18,31 @@ export type HttpAnswer = { readonly isProtobuf: boolean; readonly body: Uint8Arr
 export type HttpOutcome = { readonly answer: HttpAnswer } | { readonly failure: Failure };
 
 /**
- * One HTTP exchange. Anything but a 2xx answer comes back as a failure.
+ * One HTTP exchange. Anything but a 2xx answer comes back as a failure; one redirection of a GET is followed.
  * @throws the signal's reason when it was aborted
  */
 export async function exchange(connection: Connection, credential: string, call: HttpCall): Promise<HttpOutcome> {
-  const { method, path, body, signal } = call;
+  return exchangeAt(new URL(connection.apiUrl + call.path), { ...connection.headers, 'x-api-key': credential }, connection, call, true);
+}
+
+/** `secrets`: the headers that are for the service only. */
+async function exchangeAt(
+  url: URL,
+  secrets: Readonly<Record<string, string>>,
+  connection: Connection,
+  call: HttpCall,
+  mayRedirect: boolean,
+): Promise<HttpOutcome> {
+  const { method, body, signal } = call;
   signal?.throwIfAborted();
   try {
-    const response = await request(connection.apiUrl + path, {
+    const response = await request(url, {
       method,
       body: body ?? null,
       headers: {
         accept: 'application/json',
         'user-agent': `stillroom-tinker (protocol ${connection.protocolVersion})`,
-        ...connection.headers,
-        'x-api-key': credential,
+        ...secrets,
         ...(body === undefined ? {} : { 'content-type': typeof body === 'string' ? 'application/json' : 'application/x-protobuf' }),
         ...call.headers,
       },
@@ -46,11 +56,18 @@ export async function exchange(connection: Connection, credential: string, call:
     if (statusCode >= 200 && statusCode < 300) {
       return { answer: { isProtobuf: String(headers['content-type']).includes('application/x-protobuf'), body: bytes } };
     }
+    const target = mayRedirect && method === 'GET' ? redirection(statusCode, headers.location, url) : null;
+    if (target !== null) return await exchangeAt(target, target.origin === url.origin ? secrets : {}, connection, call, false);
     return { failure: failureOf(statusCode, headers, bytes, connection.clock.epochMs()) };
   } catch (error) {
     signal?.throwIfAborted();
     return { failure: connectionFailure(error instanceof Error ? error.message || String(errorCode(error)) : String(error), error) };
   }
+}
+
+function redirection(status: number, location: string | string[] | undefined, from: URL): URL | null {
+  if (status < 300 || status === 304 || status >= 400 || typeof location !== 'string') return null;
+  return URL.parse(location, from.href);
 }
 
 /** Several addresses tried and refused come as an AggregateError without a message. */

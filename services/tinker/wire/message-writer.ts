@@ -19,7 +19,6 @@ export class MessageWriter {
 
   /** int32, int64, uint32, bool and enum fields. @throws RangeError when it is no safe integer */
   integer(field: number, value: number): this {
-    if (!Number.isSafeInteger(value)) throw new RangeError(`field ${field}: ${value} is no whole number`);
     this.#tag(field, VARINT);
     return this.#add(varintSize(value), (out) => out.varint(value));
   }
@@ -40,7 +39,7 @@ export class MessageWriter {
     return this.#add(byteLength, (out) => write(out.take(byteLength)));
   }
 
-  /** A packed list of integers; nothing when it is empty. */
+  /** A packed list of integers; nothing when it is empty. @throws RangeError when one is no safe integer */
   packed(field: number, values: readonly number[]): this {
     if (values.length === 0) return this;
     const size = values.reduce((sum, value) => sum + varintSize(value), 0);
@@ -130,6 +129,7 @@ class Output {
 }
 
 function varintSize(value: number): number {
+  if (!Number.isSafeInteger(value)) throw new RangeError(`${value} is no whole number that protobuf can carry here`);
   if (value < 0) return NEGATIVE_VARINT_BYTES;
   let size = 1;
   for (let rest = value; rest > 0x7f; rest = Math.floor(rest / 0x80)) size++;

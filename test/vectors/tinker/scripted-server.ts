@@ -15,6 +15,8 @@ export const exchangeSchema = z.looseObject({
   res_type: z.string().nullish(),
   res: z.unknown(),
   res_headers: z.record(z.string(), z.string()).default({}),
+  /** When the request came, on the recorder's clock. */
+  t_ms: z.number().optional(),
 });
 export type Exchange = z.infer<typeof exchangeSchema>;
 
@@ -27,6 +29,8 @@ export type SeenRequest = {
   /** Undefined when the body is empty or no JSON. */
   readonly json: unknown;
   readonly bytes: Buffer;
+  /** When it came, ms of `performance.now()`. */
+  readonly atMs: number;
 };
 
 export type ScriptOptions = {
@@ -60,7 +64,7 @@ export async function startScriptedServer(exchanges: readonly Exchange[], option
       const method = request.method ?? '';
       if (path === HEARTBEAT && !queues.has(`POST ${HEARTBEAT}`)) return reply(response, 200, { type: 'session_heartbeat' });
       const bytes = Buffer.concat(parts);
-      seen.push({ method, path, query, headers: request.headers, json: jsonOf(bytes), bytes });
+      seen.push({ method, path, query, headers: request.headers, json: jsonOf(bytes), bytes, atMs: performance.now() });
       const queue = queues.get(`${method} ${path}`) ?? [];
       const next = options.repeatLast && queue.length === 1 ? queue[0] : queue.shift();
       if (next !== undefined) return replay(response, next);
