@@ -38,7 +38,7 @@ export const SKYRL: Differences = {
     reason: 'the server cannot create from state in one call; ours then creates and loads',
     like: 'forward_after_load_state',
   },
-  create_training_client_from_state_havingoptimizer: {
+  create_training_client_from_state_with_optimizer: {
     kind: 'values',
     reason: 'as before',
     like: 'forward_after_load_state',
@@ -54,10 +54,21 @@ const OLDER_CLIENT: Differences = {
   sample_topk_sample_logprobs: { kind: 'ours answered', reason: 'the older client does not know the option' },
 };
 
+const NO_METRICS: Difference = { kind: 'values', reason: 'absent metrics are none', view: having({ metrics: null }) };
+
 export const SKYRL_TX: Differences = {
   ...ALL_SKYRL,
   ...OLDER_CLIENT,
+  get_info: { kind: 'values', reason: 'ours repeats the base model', view: having({ model_name: null }) },
+  optim_step_adam: NO_METRICS,
+  optim_step_2: NO_METRICS,
+  sample_prompt_logprobs_topk: {
+    kind: 'values',
+    reason: 'the server leaves position 0 out; ours has an entry for every token',
+    view: (ours) => ({ ...(ours as object), prompt_logprobs: (ours as { prompt_logprobs: unknown[] }).prompt_logprobs.slice(1) }),
+  },
   set_checkpoint_ttl: { kind: 'ours answered', reason: 'the older client does not have the call' },
+  load_state_with_optimizer_not_first: NAMES_MODEL,
 };
 
 /** Its starting weights are drawn anew in every run, whatever seed is asked for: after an update no two runs agree. */
