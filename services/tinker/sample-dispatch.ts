@@ -20,6 +20,14 @@ type Session = {
 /** A sample that is lost this often in a row is not lost by chance. */
 const LONGEST_LOSING_STREAK = 8;
 const CANCEL_TIMEOUT_MS = 30_000;
+const SEQ_IDS_OF_A_CLONE = 1_000_000_000;
+/** Above it a seq_id is no exact number any more. */
+const HIGHEST_CLONE = 9_000_000;
+
+/** For a sampler that cannot know which clones there are. */
+export function randomClone(): number {
+  return 1 + Math.floor(Math.random() * HIGHEST_CLONE);
+}
 
 /** Sends the samples of one sampling session. A lost sample is submitted again, a lost session opened again, without the caller noticing. */
 export class SampleDispatch {
@@ -28,12 +36,15 @@ export class SampleDispatch {
   readonly #flags: SamplingFlags;
   #session: Promise<Session>;
 
-  /** `open` opens another sampling session on the same weights and returns its id. */
-  constructor(caller: Caller, flags: SamplingFlags, sessionId: string, open: () => Promise<string>) {
+  /**
+   * `open` opens another sampling session on the same weights and returns its id. `clone`: 0, or a number of its own for one that
+   * joins a sampling session whose numbers another sampler may have used.
+   */
+  constructor(caller: Caller, flags: SamplingFlags, sessionId: string, open: () => Promise<string>, clone = 0) {
     this.#caller = caller;
     this.#flags = flags;
     this.#open = open;
-    this.#session = Promise.resolve(this.#newSession(sessionId));
+    this.#session = Promise.resolve(this.#newSession(sessionId, clone));
   }
 
   /** Every submission has its own seq_id: a repeated one would bring the lost result back. */
@@ -96,9 +107,9 @@ export class SampleDispatch {
     return this.#flags.mayStall ? this.#caller.connection.stalledMs : Number.POSITIVE_INFINITY;
   }
 
-  #newSession(id: string): Session {
-    const feed = this.#flags.useFeed ? new CompletionFeed(this.#caller, id, this.#stalledMs()) : null;
-    return { id, feed, nextSeqId: 0, unusedSeqIds: [] };
+  #newSession(id: string, clone = 0): Session {
+    const feed = this.#flags.useFeed ? new CompletionFeed(this.#caller, id, this.#stalledMs(), clone) : null;
+    return { id, feed, nextSeqId: clone * SEQ_IDS_OF_A_CLONE, unusedSeqIds: [] };
   }
 
   /** Only the first of the calls that met the lost session opens a new one. @throws SessionLost when the session above it is gone too */
