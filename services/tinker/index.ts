@@ -1,5 +1,8 @@
 /** A client of the Tinker protocol. See README.md. */
+
 export { type ClientOptions, type ConnectOptions, type FinishReason, TinkerClient } from './client.ts';
+export type { Clock } from './clock.ts';
+
 export {
   BadRequest,
   BillingPaused,

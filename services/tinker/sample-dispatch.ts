@@ -64,7 +64,7 @@ export class SampleDispatch {
   async #attempt(session: Session, options: AsampleOptions, signal: AbortSignal | undefined): Promise<DispatchedSample> {
     const future = await this.#submit(session, options, signal);
     try {
-      const limits = this.#flags.mayStall ? {} : { stalledMs: Number.POSITIVE_INFINITY };
+      const limits = { stalledMs: this.#stalledMs() };
       const completion = await session.feed?.completion(future.requestId, signal);
       const result = await retrieve(this.#caller, future, signal, { sizeBytes: completion?.sizeBytes ?? null, limits });
       session.feed?.acknowledge(future.requestId);
@@ -92,8 +92,12 @@ export class SampleDispatch {
     }
   }
 
+  #stalledMs(): number {
+    return this.#flags.mayStall ? this.#caller.connection.stalledMs : Number.POSITIVE_INFINITY;
+  }
+
   #newSession(id: string): Session {
-    const feed = this.#flags.useFeed ? new CompletionFeed(this.#caller, id) : null;
+    const feed = this.#flags.useFeed ? new CompletionFeed(this.#caller, id, this.#stalledMs()) : null;
     return { id, feed, nextSeqId: 0, unusedSeqIds: [] };
   }
 
