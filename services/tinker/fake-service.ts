@@ -6,7 +6,13 @@ import { decodeForwardBackwardRequest, encodeForwardBackwardOutput, encodeSample
 export type Reply =
   /** Looks at the request first. */
   | ((request: SeenRequest) => Reply)
-  | { readonly status?: number; readonly json?: unknown; readonly protobuf?: Uint8Array; readonly headers?: Record<string, string> }
+  | {
+      readonly status?: number;
+      readonly json?: unknown;
+      readonly protobuf?: Uint8Array;
+      readonly headers?: Record<string, string>;
+      readonly delayMs?: number;
+    }
   /** Never answers. */
   | 'hang'
   /** Closes the connection without an answer. */
@@ -156,7 +162,12 @@ function answer(response: ServerResponse, reply: Reply, request: SeenRequest): v
     response.socket?.destroy();
     return;
   }
-  const { status = 200, json, protobuf, headers = {} } = reply;
+  const { status = 200, json, protobuf, headers = {}, delayMs } = reply;
+  if (delayMs !== undefined) {
+    const { delayMs: _, ...prompt } = reply;
+    setTimeout(() => answer(response, prompt, request), delayMs);
+    return;
+  }
   response.writeHead(status, { ...headers, 'content-type': protobuf === undefined ? 'application/json' : 'application/x-protobuf' });
   response.end(protobuf ?? (json === undefined ? '' : JSON.stringify(json)));
 }
