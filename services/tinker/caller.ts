@@ -4,6 +4,7 @@ import type { Failure, Subject } from './classify.ts';
 import { Credential } from './credential.ts';
 import { type QueueState, ServiceFailed } from './errors.ts';
 import { exchange, type HttpAnswer, type HttpCall, type HttpOutcome } from './http.ts';
+import { parseLooseJson } from './loose-json.ts';
 import type { Phase, RetryLimits } from './retry.ts';
 import type { Connection } from './settings.ts';
 import { Waiting } from './waiting.ts';
@@ -157,7 +158,7 @@ const decoder = new TextDecoder();
 export function parseJson<Schema extends z.ZodType>(answer: HttpAnswer, schema: Schema, call: string): z.infer<Schema> {
   let value: unknown;
   try {
-    value = JSON.parse(decoder.decode(answer.body));
+    value = parseLooseJson(decoder.decode(answer.body));
   } catch (cause) {
     throw new ServiceFailed('the answer is no JSON; is TINKER_BASE_URL a Tinker-compatible service?', { call, cause });
   }
