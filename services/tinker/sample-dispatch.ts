@@ -1,8 +1,11 @@
-import type { Caller } from './caller.ts';
+import { z } from 'zod';
+import { promiseSchema } from './answers.ts';
+import { type Caller, parseJson } from './caller.ts';
 import { CompletionFeed } from './completion-feed.ts';
 import { sampleOf } from './decode-result.ts';
 import { BillingPaused, ResubmitSample, SessionLost } from './errors.ts';
 import { type Future, retrieve, submit } from './futures.ts';
+import type { HttpAnswer } from './http.ts';
 import { backoffMs } from './retry.ts';
 import { type AsampleOptions, asampleBody, promptBytes } from './sample-body.ts';
 import type { DispatchedSample } from './sample-result.ts';
@@ -81,7 +84,7 @@ export class SampleDispatch {
       session.feed?.acknowledge(future.requestId);
       return { ...sampleOf(result, future), sequenceIds: future.sampleSequenceIds ?? [] };
     } catch (error) {
-      if (signal?.aborted && this.#flags.mayCancel()) this.#cancel(future);
+      if (signal?.aborted && this.#flags.mayCancel()) this.#cancel(future.requestId);
       throw error;
     }
   }
@@ -94,6 +97,7 @@ export class SampleDispatch {
       body: asampleBody(session.id, seqId, options),
       headers: { 'x-tinker-sampling-backpressure': '1' },
       reserves: { bytes: promptBytes(options.prompt), of: 'sample' },
+      onLateAnswer: this.#flags.mayCancel() ? (answer: HttpAnswer) => this.#cancelLate(answer) : undefined,
     } as const;
     try {
       return await submit(this.#caller, call, 'Sample', 'sample');
@@ -124,9 +128,15 @@ export class SampleDispatch {
     await opening;
   }
 
+  /** The sample was abandoned before the service had answered its submission. */
+  #cancelLate(answer: HttpAnswer): void {
+    const promise = promiseSchema.safeParse(parseJson(answer, z.unknown(), 'asample'));
+    if (promise.success) this.#cancel(promise.data.request_id);
+  }
+
   /** Spares the service the work; nothing depends on it. */
-  #cancel(future: Future): void {
-    const body = JSON.stringify({ request_id: future.requestId });
+  #cancel(requestId: string): void {
+    const body = JSON.stringify({ request_id: requestId });
     const call = { method: 'POST', path: 'cancel_future', body, timeoutMs: CANCEL_TIMEOUT_MS, phase: 'once', subject: 'other' } as const;
     this.#caller.send(call).catch(() => {});
   }
