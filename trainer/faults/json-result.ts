@@ -46,4 +46,4 @@ function topkRows({ tokenIds, logprobs, k, length }: TopkLogprobs): ([number, nu
   });
 }
 
-const intsOf = (bytes: Uint8Array): Int32Array => new Int32Array(bytes.slice().buffer);
+const intsOf = (bytes: Uint8Array): Int32Array => new Int32Array(new Uint8Array(bytes).buffer);

@@ -66,6 +66,8 @@ const ruleSchema = z
 const planSchema = z.array(ruleSchema);
 
 export type Rule = z.infer<typeof ruleSchema>;
+/** A rule as it is written. */
+export type RuleInput = z.input<typeof ruleSchema>;
 export type Plan = readonly Rule[];
 
 /** Checks a plan. @throws StateError naming the source, the entry and the field of every mistake */

@@ -64,7 +64,7 @@ function editLoss(message: ForwardBackwardOutput, edit: Edit): boolean {
 
 /** One list per datum. */
 export function rowsOf({ data, offsets }: BatchedTensor): Float32Array[] {
-  const ends = new BigInt64Array(offsets.slice().buffer);
+  const ends = new BigInt64Array(new Uint8Array(offsets).buffer);
   return Array.from({ length: Math.max(ends.length - 1, 0) }, (_, i) => floatsOf(data.subarray(Number(ends[i]), Number(ends[i + 1]))));
 }
 
@@ -77,5 +77,5 @@ function writeRows(batched: BatchedTensor, rows: readonly Float32Array[]): void 
   batched.offsets = new Uint8Array(offsets.buffer);
 }
 
-export const floatsOf = (bytes: Uint8Array): Float32Array => new Float32Array(bytes.slice().buffer);
+export const floatsOf = (bytes: Uint8Array): Float32Array => new Float32Array(new Uint8Array(bytes).buffer);
 const bytesOf = (floats: Float32Array): Uint8Array => new Uint8Array(floats.buffer, floats.byteOffset, floats.byteLength);
