@@ -29,6 +29,7 @@ const MODES = {
   quickstart: { needs: 'packages', argv: (args) => [file('examples', 'quickstart', 'generate.ts'), ...args] },
   cli: { needs: 'everything', leashed: true, argv: (args) => [file('client', 'cli.ts'), ...args] },
   vectors: { needs: 'packages', argv: (args) => [file('test', 'vectors', 'run.ts'), ...args] },
+  'drive-tinker': { needs: 'packages', argv: (args) => [file('test', 'tinker-drive', 'main.ts'), ...args] },
   check: { needs: 'packages', argv: (args) => [file('setup', 'check', 'check.ts'), ...args] },
   format: { needs: 'packages', argv: (args) => [file('node_modules', '@biomejs', 'biome', 'bin', 'biome'), 'check', '--write', ...args] },
 };

@@ -16,12 +16,8 @@ export class CallOrder {
     return this.#nextSeqId;
   }
 
-  /** `submit` gets the first of `count` consecutive numbers; `finish` what it returned. */
-  async run<Submitted, Result>(
-    count: number,
-    submit: (firstSeqId: number) => Promise<Submitted>,
-    finish: (submitted: Submitted) => Promise<Result>,
-  ): Promise<Result> {
+  /** `submit` gets the first of `count` consecutive numbers. */
+  async submit<Submitted>(count: number, submit: (firstSeqId: number) => Promise<Submitted>): Promise<Submitted> {
     this.#assertIntact();
     const firstSeqId = this.#nextSeqId;
     this.#nextSeqId += count;
@@ -29,16 +25,12 @@ export class CallOrder {
       this.#assertIntact();
       return submit(firstSeqId);
     });
-    this.#lastSubmission = submission.catch((error) => this.#fail(error));
-    try {
-      return await finish(await submission);
-    } catch (error) {
-      this.#fail(error);
-      throw error;
-    }
+    this.#lastSubmission = submission.catch((error) => this.fail(error));
+    return submission;
   }
 
-  #fail(error: unknown): void {
+  /** From now on every call fails with this error. */
+  fail(error: unknown): void {
     this.#failure ??= { error };
   }
 

@@ -1,11 +1,12 @@
-import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
-import { errorOf, type Failure, type Subject } from './classify.ts';
+import { BackPressure, type BackPressureLimits, type Reservation } from './back-pressure.ts';
+import type { Failure, Subject } from './classify.ts';
 import { Credential } from './credential.ts';
 import { type QueueState, ServiceFailed } from './errors.ts';
 import { exchange, type HttpAnswer, type HttpCall, type HttpOutcome } from './http.ts';
-import { type Phase, retryDelayMs } from './retry.ts';
+import type { Phase, RetryLimits } from './retry.ts';
 import type { Connection } from './settings.ts';
+import { Waiting } from './waiting.ts';
 
 export type Call = HttpCall & {
   readonly phase: Phase;
@@ -13,62 +14,66 @@ export type Call = HttpCall & {
   readonly subject: Subject;
   /** The future that the call is about, for errors. */
   readonly requestId?: string;
+  /** What waits are reported as instead of the path. */
+  readonly reportedAs?: string;
   /** Sent instead of the client's credential. */
   readonly credential?: string;
-  /** When the wait began that this call continues, ms of `performance.now()`. */
-  readonly waitingSinceMs?: number;
+  /** What the request takes up while it is under way; it waits until there is room. */
+  readonly reserves?: Reservation;
+  /** Instead of the client's own. */
+  readonly limits?: Partial<RetryLimits>;
 };
 
-/** Sends calls and repeats them as `retryDelayMs` decides. All calls of a client go through one caller. */
+/** Sends calls and repeats them as `retryOf` decides. All calls of a client go through one caller. */
 export class Caller {
   readonly connection: Connection;
   readonly credential: Credential;
-  #lastCompletionMs = performance.now();
+  #backPressure: BackPressure;
+  #lastCompletionMs: number;
+  #onClose: (() => void)[] = [];
+  #isClosed = false;
 
   constructor(connection: Connection) {
     this.connection = connection;
-    this.credential = new Credential(connection.apiKey);
+    this.credential = new Credential(connection.credentials, connection.clock);
+    this.#backPressure = new BackPressure(connection.clock);
+    this.#lastCompletionMs = connection.clock.nowMs();
+  }
+
+  get backPressure(): BackPressure {
+    return this.#backPressure;
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  nowMs(): number {
+    return this.connection.clock.nowMs();
+  }
+
+  /** The service's own limits, once they are known: before any call that they are about. */
+  holdBack(limits: BackPressureLimits): void {
+    this.#backPressure = new BackPressure(this.connection.clock, limits);
   }
 
   /** A long call of this client came to its end: the queue moves. */
   noteCompletion(): void {
-    this.#lastCompletionMs = performance.now();
+    this.#lastCompletionMs = this.nowMs();
   }
 
   /** For how long nothing has completed, as seen by a call that waits since then. */
   stalledForMs(waitingSinceMs: number): number {
-    return performance.now() - Math.max(waitingSinceMs, this.#lastCompletionMs);
+    return this.nowMs() - Math.max(waitingSinceMs, this.#lastCompletionMs);
   }
 
   /** @throws TinkerError when the call failed for good; the signal's reason when it was aborted */
   async send(call: Call): Promise<HttpAnswer> {
-    // One key for all repeats of this call.
-    const idempotency = call.method === 'GET' ? {} : { 'x-idempotency-key': `stillroom-${randomUUID()}` };
-    const waitingSinceMs = call.waitingSinceMs ?? performance.now();
-    let failingSinceMs: number | null = null;
-    let badRequests = 0;
-    for (let attempt = 0; ; attempt++) {
-      const headers = { ...call.headers, ...idempotency, 'x-stainless-retry-count': String(attempt) };
-      const outcome = await this.#exchange({ ...call, headers });
+    const waiting = new Waiting(this);
+    for (;;) {
+      const outcome = await this.attempt({ ...call, headers: waiting.headers(call) });
       if ('answer' in outcome) return outcome.answer;
-      const { failure } = outcome;
-      failingSinceMs ??= performance.now();
-      const delayMs = retryDelayMs(
-        failure,
-        {
-          phase: call.phase,
-          failures: attempt,
-          badRequests,
-          failingForMs: performance.now() - failingSinceMs,
-          stalledForMs: this.stalledForMs(waitingSinceMs),
-          isLarge: typeof call.body === 'string' && call.body.length > LARGE_BODY_CHARS,
-        },
-        this.connection,
-      );
-      if (delayMs === null) throw errorOf(withRequestId(failure, call), call.path, call.subject);
-      if (failure.status === 400) badRequests++;
-      this.noteWait(call.path, waitingSinceMs, failure.queueState, failure.detail);
-      await sleep(delayMs, call.signal);
+      await waiting.after(outcome.failure, call);
     }
   }
 
@@ -77,12 +82,40 @@ export class Caller {
     return parseJson(await this.send(call), schema, call.path);
   }
 
-  noteWait(call: string, waitingSinceMs: number, queueState: QueueState | null, reason: string | null): void {
-    this.connection.onWait({ call, waitedMs: performance.now() - waitingSinceMs, queueState, reason });
+  /** One request, repeated only to replace a refused token. @throws the signal's reason; CredentialRefused */
+  async attempt(call: Call): Promise<HttpOutcome> {
+    const release = call.reserves && (await this.#backPressure.submission(call.reserves, call.signal));
+    try {
+      const outcome = await this.#withCredential(call);
+      if ('answer' in outcome) return outcome;
+      return { failure: this.#noted(outcome.failure, call) };
+    } finally {
+      release?.();
+    }
   }
 
-  /** A refused token is replaced and the request replayed once. */
-  async #exchange(call: Call): Promise<HttpOutcome> {
+  /** A text of the service without any secret of this client that it might repeat. */
+  scrub(text: string): string {
+    return [...this.connection.secrets, ...this.credential.secrets].reduce((clean, secret) => clean.replaceAll(secret, '<secret>'), text);
+  }
+
+  noteWait(call: string, waitingSinceMs: number, queueState: QueueState | null, reason: string | null): void {
+    this.connection.onWait({ call, waitedMs: this.nowMs() - waitingSinceMs, queueState, reason });
+  }
+
+  /** `stop` runs when the client is closed. */
+  onClose(stop: () => void): void {
+    this.#onClose.push(stop);
+  }
+
+  /** Ends the connections; nothing is repeated from here on. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const stop of this.#onClose) stop();
+    await this.connection.connections.destroy();
+  }
+
+  async #withCredential(call: Call): Promise<HttpOutcome> {
     if (call.credential !== undefined) return exchange(this.connection, call.credential, call);
     const key = await this.credential.header();
     const outcome = await exchange(this.connection, key, call);
@@ -90,10 +123,13 @@ export class Caller {
     if (!isRejected || !(await this.credential.replace(key))) return outcome;
     return exchange(this.connection, await this.credential.header(), call);
   }
-}
 
-/** Above it a busy service gets the longer pause before the body is sent again. */
-const LARGE_BODY_CHARS = 128 * 1024;
+  #noted(failure: Failure, call: Call): Failure {
+    if (failure.isProxyRejection) this.connection.connections.renew();
+    if (failure.status === 429 && call.phase === 'sample') this.#backPressure.noteBusy();
+    return { ...failure, detail: this.scrub(failure.detail) };
+  }
+}
 
 const decoder = new TextDecoder();
 
@@ -115,24 +151,4 @@ export function parseValue<Schema extends z.ZodType>(value: unknown, schema: Sch
   const [issue] = parsed.error.issues;
   const field = issue?.path.join('.') || 'the whole body';
   throw new ServiceFailed(`the answer does not fit the protocol at ${field}: ${issue?.message}`, { call, cause: parsed.error });
-}
-
-/** @throws the signal's reason */
-export function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason);
-    const onAbort = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', onAbort);
-      resolve();
-    }, ms);
-    signal?.addEventListener('abort', onAbort, { once: true });
-  });
-}
-
-function withRequestId(failure: Failure, call: Call): Failure {
-  return call.requestId === undefined ? failure : { ...failure, requestId: call.requestId };
 }

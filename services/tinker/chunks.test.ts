@@ -1,21 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { chunkDatums } from './chunks.ts';
+import { type ChunkLimits, chunkDatums } from './chunks.ts';
 import { combineOutputs } from './combine.ts';
-import type { TrainingDatum } from './wire/index.ts';
-
-type Case = {
-  case: string;
-  client_config: { fwdbwd_max_chunk_len?: number; fwdbwd_max_chunk_bytes_count?: number };
-  datum_lengths: number[];
-  arrival_order: { seq_id?: number; datums?: number }[];
-  combined: { metrics: Record<string, number>; n_outputs: number };
-};
-
-const cases = readFileSync(new URL('../../test/fixtures/tinker/fwdbwd_chunking.jsonl', import.meta.url), 'utf8')
-  .trim()
-  .split('\n')
-  .map((line) => JSON.parse(line) as Case);
+import { estimatedBytes, type TrainingDatum } from './wire/index.ts';
 
 function datum(length: number): TrainingDatum {
   const tokens = new Int32Array(length);
@@ -23,22 +9,17 @@ function datum(length: number): TrainingDatum {
 }
 
 describe('chunking', () => {
-  test.each(cases)('$case', ({ client_config: config, datum_lengths, arrival_order, combined }) => {
-    const chunks = chunkDatums(datum_lengths.map(datum), {
-      maxDatums: config.fwdbwd_max_chunk_len ?? 1024,
-      maxBytes: config.fwdbwd_max_chunk_bytes_count ?? 5_000_000,
-    });
-    const recorded = arrival_order.filter((arrival) => arrival.datums !== undefined).sort((a, b) => (a.seq_id ?? 0) - (b.seq_id ?? 0));
-    expect(chunks.map((chunk) => chunk.length)).toEqual(recorded.map(({ datums }) => datums));
+  const sizes = (lengths: number[], limits: ChunkLimits) => chunkDatums(lengths.map(datum), limits).map((chunk) => chunk.length);
 
-    const outputs = chunks.map((chunk, i) => ({
-      lossFnOutputType: 'TorchLossReturn',
-      lossFnOutputs: chunk.map(() => ({})),
-      metrics: { 'loss:sum': i + 1, 'tokens:mean': chunk.length, 'peak:max': i + 1 },
-    }));
-    const joined = combineOutputs(outputs);
-    expect(joined.metrics).toEqual(combined.metrics);
-    expect(joined.lossFnOutputs).toHaveLength(combined.n_outputs);
+  test('a chunk closes at its number of datums and before it passes its bytes; exactly the limit fits', () => {
+    expect(estimatedBytes(datum(3))).toBe(48);
+    expect(sizes([3, 3, 3, 3, 3], { maxDatums: 2, maxBytes: 1000 })).toEqual([2, 2, 1]);
+    expect(sizes([3, 3, 3, 3, 3], { maxDatums: 9, maxBytes: 96 })).toEqual([2, 2, 1]);
+    expect(sizes([3, 3, 3, 3, 3], { maxDatums: 9, maxBytes: 95 })).toEqual([1, 1, 1, 1, 1]);
+  });
+
+  test('a datum larger than the limit goes alone', () => {
+    expect(sizes([3, 50, 3, 3], { maxDatums: 9, maxBytes: 100 })).toEqual([1, 1, 2]);
   });
 
   test('an empty batch has no chunks', () => {
@@ -55,10 +36,10 @@ describe('joining metrics', () => {
 
   test('every reduction', () => {
     const joined = combineOutputs([
-      output({ 'a:min': 2, 'b:slack': 1, 'c:hash2': 7, 'd:unique': 3, 'e:odd': 1, 'f:sum': 1 }, 1),
+      output({ 'a:min': 2, 'b:slack': 1, 'c:hash2': -1, 'd:unique': 3, 'e:odd': 1, 'f:sum': 1 }, 1),
       output({ 'a:min': -1, 'b:slack': 4, 'c:hash2': 2 ** 63, 'd:unique': 5, 'e:odd': 1 }, 3),
     ]);
-    expect(joined.metrics).toEqual({ 'a:min': -1, 'b:slack': 0.75, 'c:hash2': Number(2n ** 63n + 7n), 'd:unique': 3, 'd:unique_2': 5 });
+    expect(joined.metrics).toEqual({ 'a:min': -1, 'b:slack': 0.75, 'c:hash2': Number(2n ** 63n - 1n), 'd:unique': 3, 'd:unique_2': 5 });
   });
 
   test('a name without a reduction is refused by name', () => {

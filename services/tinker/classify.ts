@@ -27,6 +27,8 @@ export type Failure = {
   readonly requestId: string | null;
   /** A 401 that says the exchanged token, not the key behind it, is at fault. */
   readonly isTokenRejected: boolean;
+  /** An empty 400: a proxy on the way refused, the service has not seen the request. */
+  readonly isProxyRejection: boolean;
   readonly cause?: unknown;
 };
 
@@ -39,7 +41,10 @@ export function errorOf(failure: Failure, call: string, subject: Subject): Tinke
       return new RetryLater(`no answer from the service (${detail})`, context);
     case 401:
     case 403:
-      return new CredentialRefused(`the service refused the API key (${status}: ${detail}); check TINKER_API_KEY`, context);
+      return new CredentialRefused(
+        `the service refused the credential (${status}: ${detail}); check TINKER_API_KEY or what stands in for it`,
+        context,
+      );
     case 402:
       return new BillingPaused(`the service asks for payment (402: ${detail}); top up the account, then repeat the call`, context);
     case 404:
@@ -53,6 +58,13 @@ export function errorOf(failure: Failure, call: string, subject: Subject): Tinke
       if (isServerFault(status)) return new RetryLater(`the service is failing (${status}: ${detail})`, context);
       return new BadRequest(`the service rejects the request (${status}: ${detail})`, context);
   }
+}
+
+/** A call that waits in a queue of a service that answers, but where nothing completes. */
+export function stalledError(failure: Failure, call: string, stalledForMs: number): TinkerError {
+  const { detail, queueState } = failure;
+  const queue = `${queueState ?? 'no state given'}${detail === '' ? '' : `, ${detail}`}`;
+  return new RetryLater(`nothing has completed for ${Math.round(stalledForMs / 1000)} s (queue: ${queue})`, { call, ...failure });
 }
 
 /** A future that ended with `{error, category}`. Only the category `user` says that the request was at fault. */

@@ -1,32 +1,37 @@
 import type { StatePath } from '../../core/ids.ts';
-import { capabilitiesSchema, sessionSchema } from './answers.ts';
+import { sessionSchema } from './answers.ts';
 import { Caller } from './caller.ts';
-import { Checkpoints } from './checkpoints.ts';
 import { BadRequest, SessionLost } from './errors.ts';
 import { Heartbeat } from './heartbeat.ts';
-import { type CreatedModel, createModel, createModelFromState, getInfo, type ModelInfo, type ModelOptions } from './models.ts';
+import {
+  type CreatedModel,
+  createModel,
+  createModelFromState,
+  type FromStateOptions,
+  getInfo,
+  type ModelInfo,
+  type ModelOptions,
+} from './models.ts';
+import { PendingCall, type SavedCall, savedFutures } from './pending-call.ts';
+import type { Capabilities } from './rest/capabilities.ts';
+import type { Checkpoints } from './rest/checkpoints.ts';
+import { Rest } from './rest/rest.ts';
 import { SampleDispatch } from './sample-dispatch.ts';
 import { openSamplingSession, Sampler, type SamplerSource } from './sampler.ts';
 import { readFlags, type ServiceFlags } from './service-flags.ts';
+import { createSessionBody, type SessionOptions } from './session-options.ts';
 import { type ConnectionOptions, resolveConnection } from './settings.ts';
-import { TrainingClient } from './training.ts';
+import { TrainingClient, type TrainingContext } from './training.ts';
+import type { TrainingBodies } from './training-body.ts';
+import type { CallKind } from './training-results.ts';
 
-export type ConnectOptions = ConnectionOptions & {
-  readonly tags?: readonly string[];
-  readonly userMetadata?: Readonly<Record<string, string>>;
+export type ClientOptions = ConnectionOptions & {
+  /** How batches are sent: default `protobuf`; `json` for servers of before it. */
+  readonly trainingBodies?: TrainingBodies;
 };
+export type ConnectOptions = ClientOptions & SessionOptions;
 
 export type FinishReason = 'success' | 'errored' | 'interrupted';
-
-export type Capabilities = { readonly supportedModels: readonly SupportedModel[] };
-
-/** Null where the service does not say. */
-export type SupportedModel = {
-  readonly modelName: string | null;
-  readonly maxContextLength: number | null;
-  readonly isTrainable: boolean | null;
-  readonly isSampleable: boolean | null;
-};
 
 const FINISH_TIMEOUT_MS = 5000;
 /** An attached client numbers what it opens from here on at random: it cannot know what the session's first client has used. */
@@ -35,7 +40,8 @@ const ATTACHED_FIRST_SEQ_ID = 1_000_000;
 /** A session with a Tinker-compatible service. */
 export class TinkerClient implements AsyncDisposable {
   readonly sessionId: string;
-  readonly checkpoints: Checkpoints;
+  /** Everything that needs no session: runs, checkpoints, sessions, usage. */
+  readonly rest: Rest;
   readonly #caller: Caller;
   readonly #flags: ServiceFlags;
   readonly #heartbeat: Heartbeat;
@@ -45,7 +51,7 @@ export class TinkerClient implements AsyncDisposable {
 
   private constructor(caller: Caller, flags: ServiceFlags, sessionId: string, isOwner: boolean) {
     this.sessionId = sessionId;
-    this.checkpoints = new Checkpoints(caller);
+    this.rest = new Rest(caller);
     this.#caller = caller;
     this.#flags = flags;
     this.#isOwner = isOwner;
@@ -61,12 +67,7 @@ export class TinkerClient implements AsyncDisposable {
    */
   static async connect(options: ConnectOptions = {}): Promise<TinkerClient> {
     return opened(options, async (caller, flags) => {
-      const body = JSON.stringify({
-        tags: options.tags ?? [],
-        user_metadata: options.userMetadata ?? {},
-        sdk_version: caller.connection.protocolVersion,
-        type: 'create_session',
-      });
+      const body = createSessionBody(options, caller.connection.protocolVersion);
       const call = { method: 'POST', path: 'create_session', body, phase: 'submit', subject: 'other' } as const;
       const session = await caller.json(call, sessionSchema);
       if (session.error_message) throw new BadRequest(session.error_message, { call: 'create_session' });
@@ -75,7 +76,7 @@ export class TinkerClient implements AsyncDisposable {
   }
 
   /** Joins a session that another process opened: keeps it alive too, and `close` leaves it open. @throws SessionLost when it is gone */
-  static async attach(options: ConnectionOptions & { readonly sessionId: string }): Promise<TinkerClient> {
+  static async attach(options: ClientOptions & { readonly sessionId: string }): Promise<TinkerClient> {
     return opened(options, async (caller, flags) => {
       const client = new TinkerClient(caller, flags, options.sessionId, false);
       await client.#heartbeat.beat(options.sessionId).catch((error) => {
@@ -85,23 +86,19 @@ export class TinkerClient implements AsyncDisposable {
     });
   }
 
-  async capabilities(): Promise<Capabilities> {
-    const call = { method: 'GET', path: 'get_server_capabilities', phase: 'submit', subject: 'other' } as const;
-    const { supported_models } = await this.#caller.json(call, capabilitiesSchema);
-    const supportedModels = supported_models.map((model) => ({
-      modelName: model.model_name ?? null,
-      maxContextLength: model.max_context_length ?? null,
-      isTrainable: model.trainable ?? null,
-      isSampleable: model.sampleable ?? null,
-    }));
-    return { supportedModels };
+  get checkpoints(): Checkpoints {
+    return this.rest.checkpoints;
+  }
+
+  capabilities(): Promise<Capabilities> {
+    return this.rest.capabilities();
   }
 
   /** @throws SessionLost, or BadRequest when the weights are unknown */
   async sampler(source: SamplerSource, options: { readonly version?: string } = {}): Promise<Sampler> {
     const open = () => this.#inSession(() => openSamplingSession(this.#caller, this.sessionId, this.#nextSamplingSeqId++, source));
     const version = options.version ?? ('baseModel' in source ? source.baseModel : source.samplerPath);
-    return new Sampler(version, new SampleDispatch(this.#caller, this.#flags.mayCancelSamples, await open(), open));
+    return this.#samplerOf(version, await open(), open);
   }
 
   /** @throws SessionLost, or BadRequest when the base model is unknown */
@@ -110,16 +107,22 @@ export class TinkerClient implements AsyncDisposable {
     return this.#inSession(() => createModel(this.#caller, this.sessionId, seqId, options));
   }
 
-  /** A model that starts from saved weights, with `optimizer` from its moments too. `rank` and the switches must be those of the saved model. */
-  async createModelFromState(path: StatePath, options: ModelOptions & { readonly optimizer: boolean }): Promise<CreatedModel> {
+  /** A model that starts from saved state, with `optimizer` from its moments too. What is left out is as in the saved model. */
+  async createModelFromState(path: StatePath, options: FromStateOptions): Promise<CreatedModel> {
     const seqId = options.modelSeqId ?? this.#nextModelSeqId++;
-    return this.#inSession(() => createModelFromState(this.#caller, this.sessionId, seqId, path, options));
+    return this.#inSession(() => createModelFromState(this.#caller, this.rest.weights, this.sessionId, seqId, path, options));
   }
 
   /** Nothing is sent. `sessionId`: the model's session when it is not this one; it is then kept alive too. */
   training(modelId: string, options: { readonly nextSeqId: number; readonly sessionId?: string }): TrainingClient {
     if (options.sessionId !== undefined) this.#heartbeat.keepAlive(options.sessionId);
-    return new TrainingClient(this.#caller, modelId, options.nextSeqId, this.#flags.chunks);
+    this.#heartbeat.assertAlive(options.sessionId ?? this.sessionId);
+    return new TrainingClient(this.#trainingContext(modelId), modelId, options.nextSeqId);
+  }
+
+  /** To wait for a training call that was submitted before, in whatever process. Nothing is sent until `result`. */
+  resume<Kind extends CallKind>(saved: SavedCall<Kind>): PendingCall<Kind> {
+    return new PendingCall(saved, savedFutures(saved), this.#trainingContext(saved.modelId), () => {});
   }
 
   getInfo(modelId: string): Promise<ModelInfo> {
@@ -136,18 +139,29 @@ export class TinkerClient implements AsyncDisposable {
         .send({ method: 'POST', path, body, timeoutMs: FINISH_TIMEOUT_MS, phase: 'once', subject: 'session' })
         .catch(() => {});
     }
-    await this.#caller.connection.release();
+    await this.#caller.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
 
+  #samplerOf(version: string, samplingSessionId: string, open: () => Promise<string>): Sampler {
+    return new Sampler(version, samplingSessionId, new SampleDispatch(this.#caller, this.#flags.sampling, samplingSessionId, open));
+  }
+
+  #trainingContext(modelId: string): TrainingContext {
+    return {
+      caller: this.#caller,
+      chunks: this.#flags.chunks,
+      takeSamplingSeqId: () => this.#nextSamplingSeqId++,
+      samplerOf: (id) => this.#samplerOf(`${modelId} as ${id}`, id, () => Promise.reject(ephemeralLost(id))),
+    };
+  }
+
   /** Servers answer 404 both for a lost session and for unknown weights: a heartbeat tells which. */
   async #inSession<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#heartbeat.isLost(this.sessionId)) {
-      throw new SessionLost('the service ended this session; connect again', { call: 'session_heartbeat', status: 410 });
-    }
+    this.#heartbeat.assertAlive(this.sessionId);
     try {
       return await work();
     } catch (error) {
@@ -158,17 +172,21 @@ export class TinkerClient implements AsyncDisposable {
   }
 }
 
-async function opened(
-  options: ConnectionOptions,
-  open: (caller: Caller, flags: ServiceFlags) => Promise<TinkerClient>,
-): Promise<TinkerClient> {
+async function opened(options: ClientOptions, open: (caller: Caller, flags: ServiceFlags) => Promise<TinkerClient>): Promise<TinkerClient> {
   const caller = new Caller(resolveConnection(options));
   try {
-    return await open(caller, await readFlags(caller));
+    const { trainingBodies: bodies = 'protobuf' } = options;
+    const flags = await readFlags(caller);
+    return await open(caller, { ...flags, chunks: { ...flags.chunks, bodies } });
   } catch (error) {
-    await caller.connection.release();
+    await caller.close();
     throw error;
   }
+}
+
+function ephemeralLost(samplingSessionId: string): SessionLost {
+  const message = `the service lost ${samplingSessionId}, whose weights were not saved under a name: save them again`;
+  return new SessionLost(message, { call: 'asample' });
 }
 
 function attachedSeqId(): number {

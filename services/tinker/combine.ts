@@ -3,8 +3,6 @@ import type { ForwardBackwardOutput } from './wire/index.ts';
 type Weighted = { readonly value: number; readonly weight: number };
 type Reduction = (parts: readonly Weighted[]) => number;
 
-const UINT64 = 1n << 64n;
-
 /** By the word after the ":" of a metric's name. `weight` is the number of datums in the chunk. */
 const REDUCTIONS: ReadonlyMap<string, Reduction> = new Map<string, Reduction>([
   ['sum', (parts) => parts.reduce((sum, { value }) => sum + value, 0)],
@@ -12,7 +10,7 @@ const REDUCTIONS: ReadonlyMap<string, Reduction> = new Map<string, Reduction>([
   ['max', (parts) => Math.max(...parts.map(({ value }) => value))],
   ['mean', weightedMean],
   ['slack', (parts) => Math.max(...parts.map(({ value }) => value)) - weightedMean(parts)],
-  ['hash2', (parts) => Number(parts.reduce((sum, { value }) => (sum + BigInt(Math.trunc(value))) % UINT64, 0n))],
+  ['hash2', (parts) => Number(parts.reduce((sum, { value }) => BigInt.asUintN(64, sum + BigInt(Math.trunc(value))), 0n))],
 ]);
 
 /**

@@ -1,40 +1,58 @@
-import { z } from 'zod';
+import type { Clock } from './clock.ts';
+import type { CredentialSource, CredentialSources } from './credential-sources.ts';
 import { CredentialRefused } from './errors.ts';
+import { claimsOf, looksLikeJwt } from './jwt.ts';
 
-/** Asks the service for a token; told the API key. */
-export type TokenExchange = (apiKey: string) => Promise<string>;
+/** Asks the service for a token; told the raw credential, and whether there is none to fall back to. */
+export type TokenExchange = (credential: string, isNeeded: boolean) => Promise<string>;
 
 type Token = { readonly value: string; readonly expiresAtMs: number; readonly refreshAtMs: number };
 
 const LEAST_LIFE_MS = 60_000;
 const RETRY_REFRESH_MS = 60_000;
-
-const claimsSchema = z.object({ iat: z.number(), exp: z.number() });
+/** So many of the latest secrets are looked for in the service's texts. */
+const REMEMBERED_SECRETS = 8;
 
 /**
- * What goes into the X-API-Key header: the API key, or a short-lived token bought with it when the service wants that.
- * A token is renewed in the background halfway through its life; a failed renewal keeps the old one while it lives.
+ * What goes into the X-API-Key header: the credential as it is, or a short-lived token bought with it when the service
+ * wants that. A token is renewed in the background halfway through its life; a failed renewal keeps the old one while it lives.
  */
 export class Credential {
-  readonly apiKey: string;
+  readonly #sources: CredentialSources;
+  readonly #clock: Clock;
+  readonly #secrets = new Set<string>();
+  #source: CredentialSource;
   #exchange: TokenExchange | null = null;
   #token: Token | null = null;
   #refreshing: Promise<string> | null = null;
 
-  constructor(apiKey: string) {
-    this.apiKey = apiKey;
+  constructor(sources: CredentialSources, clock: Clock) {
+    this.#sources = sources;
+    this.#source = sources.main;
+    this.#clock = clock;
   }
 
-  /** From now on tokens are used. */
-  async useTokens(exchange: TokenExchange): Promise<void> {
+  /** What must not appear in any text. */
+  get secrets(): Iterable<string> {
+    return this.#secrets;
+  }
+
+  /** The setting to look at when the service refuses. */
+  get setting(): string {
+    return this.#source.setting;
+  }
+
+  /** From now on tokens are used. `fromCommand`: they are sold for the credential command's credential only, or for a token in its place. */
+  async useTokens(exchange: TokenExchange, { fromCommand }: { readonly fromCommand: boolean }): Promise<void> {
+    if (fromCommand && !looksLikeJwt(await this.#raw())) this.#source = this.#commandOrRefuse();
     this.#exchange = exchange;
     await this.#refresh();
   }
 
-  /** @throws CredentialRefused when no token can be had */
+  /** @throws CredentialRefused when no credential can be had */
   header(): string | Promise<string> {
-    if (this.#exchange === null) return this.apiKey;
-    const now = Date.now();
+    if (this.#exchange === null) return this.#raw();
+    const now = this.#clock.epochMs();
     const token = this.#token;
     if (token === null || token.expiresAtMs - now <= LEAST_LIFE_MS) return this.#refresh();
     if (now >= token.refreshAtMs) {
@@ -55,6 +73,22 @@ export class Credential {
     return true;
   }
 
+  async #raw(): Promise<string> {
+    const credential = this.#remembered(await this.#source.get());
+    if (!looksLikeJwt(credential)) return credential;
+    const expiresAtMs = (claimsOf(credential)?.exp ?? Number.POSITIVE_INFINITY) * 1000;
+    if (expiresAtMs > this.#clock.epochMs()) return credential;
+    throw new CredentialRefused(`the token of ${this.setting} expired at ${new Date(expiresAtMs).toISOString()}: get a new one`, {
+      call: 'connect',
+    });
+  }
+
+  #commandOrRefuse(): CredentialSource {
+    const { command } = this.#sources;
+    if (command !== null) return command;
+    throw new CredentialRefused('the service takes only credentials of a command: set TINKER_CREDENTIAL_CMD', { call: 'client/config' });
+  }
+
   #refresh(): Promise<string> {
     this.#refreshing ??= this.#buy().finally(() => {
       this.#refreshing = null;
@@ -64,30 +98,38 @@ export class Credential {
 
   async #buy(): Promise<string> {
     const exchange = this.#exchange;
-    if (exchange === null) return this.apiKey;
+    if (exchange === null) return this.#raw();
     try {
-      this.#token = tokenOf(await exchange(this.apiKey));
+      const token = this.#tokenOf(await exchange(await this.#raw(), !this.#isAlive()));
+      this.#token = token;
+      return token.value;
     } catch (error) {
-      const isUsable = this.#token !== null && this.#token.expiresAtMs > Date.now();
-      if (!isUsable || error instanceof CredentialRefused) throw error;
+      const isJudged = error instanceof CredentialRefused && error.status !== null;
+      if (this.#token === null || !this.#isAlive() || isJudged) throw error;
+      return this.#token.value;
     }
-    return this.#token?.value ?? this.apiKey;
   }
-}
 
-function tokenOf(jwt: string): Token {
-  const claims = claimsSchema.safeParse(payloadOf(jwt));
-  if (!claims.success) throw new CredentialRefused('the service gave a token without iat and exp', { call: 'auth/token' });
-  const { iat, exp } = claims.data;
-  // Spread over the middle tenth of its life, so that many clients do not renew in one instant.
-  const refreshAfterMs = (exp - iat) * 1000 * (0.45 + 0.1 * Math.random());
-  return { value: jwt, expiresAtMs: exp * 1000, refreshAtMs: Date.now() + refreshAfterMs };
-}
+  #isAlive(): boolean {
+    return this.#token !== null && this.#token.expiresAtMs > this.#clock.epochMs();
+  }
 
-function payloadOf(jwt: string): unknown {
-  try {
-    return JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString('utf8'));
-  } catch {
-    return null;
+  #tokenOf(jwt: string): Token {
+    const claims = claimsOf(this.#remembered(jwt));
+    if (claims?.iat === undefined || claims.exp === undefined) {
+      throw new CredentialRefused('the service gave a token without iat and exp', { call: 'auth/token' });
+    }
+    const { iat, exp } = claims;
+    // Spread over the middle tenth of its life, so that many clients do not renew in one instant.
+    const refreshAfterMs = (exp - iat) * 1000 * (0.45 + 0.1 * Math.random());
+    return { value: jwt, expiresAtMs: exp * 1000, refreshAtMs: this.#clock.epochMs() + refreshAfterMs };
+  }
+
+  #remembered(secret: string): string {
+    this.#secrets.delete(secret);
+    this.#secrets.add(secret);
+    const [oldest] = this.#secrets;
+    if (this.#secrets.size > REMEMBERED_SECRETS && oldest !== undefined) this.#secrets.delete(oldest);
+    return secret;
   }
 }

@@ -9,6 +9,8 @@ export type ErrorContext = {
   /** The future's id, or the service's id of the HTTP request: what its support asks for. */
   readonly requestId?: string | null;
   readonly queueState?: QueueState | null;
+  /** When the service wants to be asked again, ms from now; null when it does not say. */
+  readonly retryAfterMs?: number | null;
   /** The service's own words. */
   readonly detail?: string | null;
   readonly cause?: unknown;
@@ -20,6 +22,7 @@ export abstract class TinkerError extends Error {
   readonly status: number | null;
   readonly requestId: string | null;
   readonly queueState: QueueState | null;
+  readonly retryAfterMs: number | null;
   readonly detail: string | null;
 
   constructor(message: string, context: ErrorContext) {
@@ -29,6 +32,7 @@ export abstract class TinkerError extends Error {
     this.status = context.status ?? null;
     this.requestId = context.requestId ?? null;
     this.queueState = context.queueState ?? null;
+    this.retryAfterMs = context.retryAfterMs ?? null;
     this.detail = context.detail ?? null;
   }
 }
@@ -48,13 +52,13 @@ export class ResubmitSample extends TinkerError {}
 /** Nobody can say which training calls took effect. Rebuild the model from the last saved state. */
 export class TrainingStateUnknown extends TinkerError {}
 
-/** The account must be topped up. Pause, tell a person, then make the same call again. */
+/** The account must be topped up. Pause, tell a person, then make the same call again; with a `requestId` of a future, the same wait for its result. */
 export class BillingPaused extends TinkerError {}
 
 /** The service rejects this request and will reject it again: change it. */
 export class BadRequest extends TinkerError {}
 
-/** The API key was refused: set another key. */
+/** No credential can be had, or the service refused it: set another one. */
 export class CredentialRefused extends TinkerError {}
 
 /** The service took the request and failed at it, or answered in a form that the protocol does not define. Trying once more may help. */

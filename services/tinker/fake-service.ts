@@ -119,11 +119,13 @@ export class FakeService implements AsyncDisposable {
   }
 }
 
-/** Each datum's result is the first token of its input; the loss is the chunk's seq_id. */
+/** Each datum's log-probabilities are the first token of its input; the loss is the chunk's seq_id. */
 function lossResult(bytes: Uint8Array): Uint8Array {
   const { datums, seqId } = decodeForwardBackwardRequest(bytes);
-  const outputs = datums.map(({ modelInput: [chunk] }) => ({
-    logprobs: Float32Array.of(chunk?.type === 'encoded_text' ? (chunk.tokens[0] ?? 0) : 0),
+  const outputs = datums.map(({ modelInput: [chunk], lossFnInputs }) => ({
+    logprobs: new Float32Array(lossFnInputs.target_tokens?.values.length ?? 0).fill(
+      chunk?.type === 'encoded_text' ? (chunk.tokens[0] ?? 0) : 0,
+    ),
   }));
   return encodeForwardBackwardOutput({ lossFnOutputType: 'ArrayRecord', lossFnOutputs: outputs, metrics: { 'loss:sum': seqId } });
 }

@@ -1,9 +1,13 @@
 import { z } from 'zod';
 import { failedSchema, metadataSchema, pendingSchema, promiseSchema } from './answers.ts';
 import { type Call, type Caller, parseJson, parseValue } from './caller.ts';
-import { futureError, type Subject } from './classify.ts';
-import { RetryLater, ServiceFailed } from './errors.ts';
-import { queueStateOf } from './http.ts';
+import { type Failure, futureError, type Subject } from './classify.ts';
+import { ServiceFailed } from './errors.ts';
+import type { HttpAnswer } from './http.ts';
+import { connectionFailure, queueStateOf } from './http-failure.ts';
+import type { RetryLimits } from './retry.ts';
+import type { Release } from './semaphore.ts';
+import { Waiting } from './waiting.ts';
 
 /** The result types that retrieve_future is told. */
 export type RequestType =
@@ -13,64 +17,80 @@ export type RequestType =
   | 'OptimStep'
   | 'SaveWeights'
   | 'SaveWeightsForSampler'
+  | 'SaveWeightsExternal'
   | 'LoadWeights'
+  | 'UnloadModel'
   | 'Sample';
 
+/** Work that the service has taken. Plain JSON: it may be saved, and its result asked for by another process. */
 export type Future = {
   readonly requestId: string;
   readonly type: RequestType;
   /** What is lost when the service no longer knows the future. */
   readonly subject: Subject;
   /** How long the submission took, ms. */
-  readonly roundTripMs: number;
+  readonly roundTripMs?: number;
+  /** The names of the sequences that a sample will bring, where the service gives them. */
+  readonly sampleSequenceIds?: readonly string[];
 };
 
 /** A result as the server sent it: newer servers send samples and losses as protobuf, older ones everything as JSON. */
 export type RawResult = { readonly protobuf: Uint8Array } | { readonly json: unknown };
 
+export type RetrieveOptions = {
+  /** Of the result, when the service has told it. */
+  readonly sizeBytes?: number | null;
+  readonly limits?: Partial<RetryLimits>;
+};
+
+/** A service answers a poll before that. */
+const POLL_TIMEOUT_MS = 45_000;
+
 const anything = z.unknown();
+
+/** Polls of each future so far: a wait that goes on after a pause counts on. */
+const pollsOf = new WeakMap<Future, number>();
 
 /** Starts work and returns its future. A submission may be repeated: it carries its seq_id. */
 export async function submit(caller: Caller, call: Call, type: RequestType, resultSubject: Subject): Promise<Future> {
-  const startMs = performance.now();
-  const { request_id } = await caller.json(call, promiseSchema);
-  return { requestId: request_id, type, subject: resultSubject, roundTripMs: performance.now() - startMs };
+  const startMs = caller.nowMs();
+  const { request_id, sample_sequence_ids: ids } = await caller.json(call, promiseSchema);
+  const future = { requestId: request_id, type, subject: resultSubject, roundTripMs: caller.nowMs() - startMs };
+  return ids ? { ...future, sampleSequenceIds: ids } : future;
 }
 
 /**
- * Long-polls until the future ends. There is no deadline: it gives up only when nothing of this client has completed for `stalledMs`.
+ * Long-polls until the future ends. There is no deadline: it gives up only when nothing of this client has completed for
+ * `stalledMs`, or there was no sign of life for `noProgressMs`. It may be called again for the same future, e.g. after
+ * BillingPaused, or in another process.
  * @throws BadRequest or ServiceFailed when the work failed, RetryLater when it does not move, what the subject is lost as when it is gone
  */
-export async function retrieve(caller: Caller, future: Future, signal: AbortSignal | undefined): Promise<RawResult> {
-  const waitingSinceMs = performance.now();
-  const body = JSON.stringify({ request_id: future.requestId, allow_metadata_only: false });
-  for (let iteration = 0; ; iteration++) {
-    const answer = await caller.send({
-      method: 'POST',
-      path: 'retrieve_future',
-      body,
-      headers: pollHeaders(future, iteration),
-      phase: 'poll',
-      subject: future.subject,
-      requestId: future.requestId,
-      waitingSinceMs,
-      signal,
-    });
-    if (answer.isProtobuf) {
-      caller.noteCompletion();
-      return { protobuf: answer.body };
+export async function retrieve(
+  caller: Caller,
+  future: Future,
+  signal: AbortSignal | undefined,
+  { sizeBytes = null, limits = {} }: RetrieveOptions = {},
+): Promise<RawResult> {
+  const waiting = new Waiting(caller);
+  let release: Release | null = null;
+  try {
+    if (sizeBytes !== null) release = await caller.backPressure.response(sizeBytes, signal);
+    for (;;) {
+      const call = { ...pollCall(caller, future, release === null, signal), limits };
+      const outcome = await caller.attempt({ ...call, headers: waiting.headers(call) });
+      const said = 'failure' in outcome ? { pending: outcome.failure } : read(outcome.answer, caller, future);
+      if ('result' in said) {
+        caller.noteCompletion();
+        return said.result;
+      }
+      if ('pending' in said) await waiting.after(said.pending, call);
+      else {
+        waiting.answered();
+        release ??= await caller.backPressure.response(said.sizeBytes, signal);
+      }
     }
-    const json = parseJson(answer, anything, 'retrieve_future');
-    const pending = pendingSchema.safeParse(json);
-    if (!pending.success) {
-      // A server may only announce the size when it was asked to; then the next poll brings the result.
-      if (metadataSchema.safeParse(json).success) continue;
-      const failed = failedSchema.safeParse(json);
-      if (failed.success) throw futureError(failed.data.error, failed.data.category, future.type, future.requestId);
-      caller.noteCompletion();
-      return { json };
-    }
-    giveUpWhenStalled(caller, future, waitingSinceMs, pending.data);
+  } finally {
+    release?.();
   }
 }
 
@@ -86,19 +106,48 @@ export async function retrieveJson<Schema extends z.ZodType>(
   throw new ServiceFailed('the result is protobuf where the protocol has JSON', { call: future.type, requestId: future.requestId });
 }
 
-function giveUpWhenStalled(caller: Caller, future: Future, waitingSinceMs: number, pending: z.infer<typeof pendingSchema>): void {
-  const queueState = pending.queue_state ? queueStateOf(pending.queue_state) : null;
-  const reason = pending.queue_state_reason ?? null;
-  caller.noteWait(future.type, waitingSinceMs, queueState, reason);
-  const stalledMs = caller.stalledForMs(waitingSinceMs);
-  if (stalledMs <= caller.connection.stalledMs) return;
-  const message = `nothing has completed for ${Math.round(stalledMs / 1000)} s (queue: ${queueState ?? 'no state given'}${reason ? `, ${reason}` : ''})`;
-  throw new RetryLater(message, { call: future.type, requestId: future.requestId, queueState });
+type Said = { readonly result: RawResult } | { readonly pending: Failure } | { readonly sizeBytes: number };
+
+/** @throws BadRequest or ServiceFailed when the work failed */
+function read(answer: HttpAnswer, caller: Caller, { type, requestId }: Future): Said {
+  if (answer.isProtobuf) return { result: { protobuf: answer.body } };
+  const json = parseJson(answer, anything, 'retrieve_future');
+  const pending = pendingSchema.safeParse(json);
+  if (pending.success) {
+    const { queue_state: state, queue_state_reason: reason } = pending.data;
+    // The same as a 408 with this body.
+    return {
+      pending: { ...connectionFailure(caller.scrub(reason ?? ''), undefined), status: 408, queueState: state ? queueStateOf(state) : null },
+    };
+  }
+  const metadata = metadataSchema.safeParse(json);
+  if (metadata.success) return { sizeBytes: metadata.data.response_payload_size ?? 0 };
+  const failed = failedSchema.safeParse(json);
+  if (failed.success) throw futureError(caller.scrub(failed.data.error), failed.data.category, type, requestId);
+  return { result: { json } };
 }
 
-function pollHeaders({ type, roundTripMs }: Future, iteration: number): Record<string, string> {
-  const headers: Record<string, string> = { 'x-tinker-request-type': type, 'x-tinker-request-iteration': String(iteration) };
-  if (iteration === 0) headers['x-tinker-create-promise-roundtrip-time'] = String(roundTripMs / 1000);
-  if (type === 'Sample' || type === 'Forward' || type === 'ForwardBackward') headers.accept = 'application/x-protobuf';
-  return headers;
+function pollCall(caller: Caller, future: Future, allowMetadataOnly: boolean, signal: AbortSignal | undefined): Call {
+  const { requestId, type, subject, roundTripMs } = future;
+  const iteration = pollsOf.get(future) ?? 0;
+  pollsOf.set(future, iteration + 1);
+  const isFirst = iteration === 0 && roundTripMs !== undefined;
+  const isProtobuf = type === 'Sample' || type === 'Forward' || type === 'ForwardBackward';
+  return {
+    method: 'POST',
+    path: 'retrieve_future',
+    body: JSON.stringify({ request_id: requestId, allow_metadata_only: allowMetadataOnly }),
+    headers: {
+      'x-tinker-request-type': type,
+      'x-tinker-request-iteration': String(iteration),
+      ...(isFirst ? { 'x-tinker-create-promise-roundtrip-time': String(roundTripMs / 1000) } : {}),
+      ...(isProtobuf ? { accept: 'application/x-protobuf' } : {}),
+    },
+    timeoutMs: Math.min(POLL_TIMEOUT_MS, caller.connection.requestTimeoutMs),
+    phase: 'poll',
+    subject,
+    requestId,
+    reportedAs: type,
+    signal,
+  };
 }

@@ -1,13 +1,16 @@
 import type { Caller } from './caller.ts';
-import { SessionLost } from './errors.ts';
+import { SessionLost, TinkerError } from './errors.ts';
 
 const INTERVAL_MS = 10_000;
 const TIMEOUT_MS = 10_000;
+/** A session that could not be kept alive for this long is reported with every further beat. */
+const WORRYING_MS = 120_000;
 
 /** Tells the service every 10 s that its sessions are still in use. It never keeps the process alive. */
 export class Heartbeat {
   readonly #caller: Caller;
-  readonly #sessions = new Set<string>();
+  /** When each session was last heard of. */
+  readonly #sessions = new Map<string, number>();
   readonly #lost = new Set<string>();
   readonly #timer: NodeJS.Timeout;
 
@@ -18,12 +21,13 @@ export class Heartbeat {
   }
 
   keepAlive(sessionId: string): void {
-    if (!this.#lost.has(sessionId)) this.#sessions.add(sessionId);
+    if (!this.#lost.has(sessionId) && !this.#sessions.has(sessionId)) this.#sessions.set(sessionId, this.#caller.nowMs());
   }
 
-  /** Whether the service has said that the session is gone. */
-  isLost(sessionId: string): boolean {
-    return this.#lost.has(sessionId);
+  /** @throws SessionLost when the service has said that the session is gone */
+  assertAlive(sessionId: string): void {
+    if (!this.#lost.has(sessionId)) return;
+    throw new SessionLost(`the service ended session ${sessionId}; connect again`, { call: 'session_heartbeat', status: 410 });
   }
 
   /** One beat. @throws SessionLost when the session is gone */
@@ -43,14 +47,30 @@ export class Heartbeat {
     clearInterval(this.#timer);
   }
 
-  /** Only a 410 ends a session's beats: a 404 or 405 comes from servers that have no heartbeat, and an unreachable one may come back. */
   #beatAll(): void {
-    for (const sessionId of this.#sessions) {
-      this.beat(sessionId).catch((error) => {
-        if (!(error instanceof SessionLost) || error.status !== 410) return;
-        this.#sessions.delete(sessionId);
-        this.#lost.add(sessionId);
-      });
+    for (const sessionId of this.#sessions.keys()) {
+      this.beat(sessionId).then(
+        () => this.#heard(sessionId),
+        (error) => this.#missed(sessionId, error),
+      );
     }
+  }
+
+  #heard(sessionId: string): void {
+    if (!this.#lost.has(sessionId)) this.#sessions.set(sessionId, this.#caller.nowMs());
+  }
+
+  /** Only a 410 ends a session's beats: a 404 or 405 comes from servers that have no heartbeat, and an unreachable one may come back. */
+  #missed(sessionId: string, error: unknown): void {
+    const status = error instanceof TinkerError ? error.status : null;
+    if (status === 410) {
+      this.#sessions.delete(sessionId);
+      this.#lost.add(sessionId);
+    }
+    const lastHeardMs = this.#sessions.get(sessionId);
+    if (lastHeardMs === undefined || status === 404 || status === 405) return;
+    if (this.#caller.nowMs() - lastHeardMs < WORRYING_MS) return;
+    const reason = `session ${sessionId} could not be kept alive: ${error instanceof Error ? error.message : error}`;
+    this.#caller.noteWait('session_heartbeat', lastHeardMs, null, reason);
   }
 }

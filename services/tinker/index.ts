@@ -1,6 +1,5 @@
 /** A client of the Tinker protocol. See README.md. */
-export type { Checkpoint, Checkpoints } from './checkpoints.ts';
-export { type Capabilities, type ConnectOptions, type FinishReason, type SupportedModel, TinkerClient } from './client.ts';
+export { type ClientOptions, type ConnectOptions, type FinishReason, TinkerClient } from './client.ts';
 export {
   BadRequest,
   BillingPaused,
@@ -14,11 +13,31 @@ export {
   TinkerError,
   TrainingStateUnknown,
 } from './errors.ts';
-export type { CreatedModel, ModelInfo, ModelOptions } from './models.ts';
-export type { PromptScores, SampleRequest, SampleResult, Sampler, SamplerSource } from './sampler.ts';
+export type { CreatedModel, FromStateOptions, ModelInfo, ModelOptions } from './models.ts';
+export type { AdamParams, DimuonParams, OptimizerParams, OptimizerType } from './optimizer.ts';
+export { type PathParts, pathParts, type SavedKind, samplerPath, statePath } from './paths.ts';
+export { type PendingCall, parseSavedCall, type SavedCall } from './pending-call.ts';
+export type { AuditEntry } from './rest/audit.ts';
+export type { Billing, StorageEntry, StorageUsage, Usage, UsageEvent, UsageInfo, UsageWindow } from './rest/billing.ts';
+export type { Capabilities, SupportedModel } from './rest/capabilities.ts';
+export type { Checkpoint, Checkpoints, ExternalWeightsUrls } from './rest/checkpoints.ts';
+export type { Page, PageOptions } from './rest/paging.ts';
+export type { AccessScope } from './rest/request.ts';
+export type { Rest, SamplerInfo } from './rest/rest.ts';
+export { RestClient } from './rest/rest-client.ts';
+export type { FoundSessions, SessionInfo, SessionSearch, Sessions } from './rest/sessions.ts';
+export type { RunFilter, TrainingRun, TrainingRuns } from './rest/training-runs.ts';
+export type { CopyOptions, Weights, WeightsInfo } from './rest/weights.ts';
+export type { Prompt, Stop, TargetTokens } from './sample-body.ts';
+export type { SampleAll, Sequence } from './sample-result.ts';
+export type { PromptScores, SampleAllRequest, SampleRequest, SampleResult, Sampler, SamplerSource, ScoreOptions } from './sampler.ts';
+export type { EphemeralOptions, ExternalOptions, LoadOptions, SaveOptions } from './save-options.ts';
+export type { SessionOptions } from './session-options.ts';
 export type { ConnectionOptions, WaitReport } from './settings.ts';
-export type { AdamParams, Batch, CallOptions, LossOptions, SaveOptions, TrainingClient } from './training.ts';
+export type { Batch, CallOptions, LossOptions, TrainingClient } from './training.ts';
+export type { TrainingBodies } from './training-body.ts';
 export { type LossRows, trainingDatum } from './training-datum.ts';
+export type { CallKind, CallResults, OptimStepResult, SavedExternal } from './training-results.ts';
 export {
   type Chunk,
   type ForwardBackwardOutput,

@@ -1,13 +1,13 @@
 import type { Call, Caller } from './caller.ts';
 import { type ChunkLimits, chunkDatums } from './chunks.ts';
-import { combineOutputs } from './combine.ts';
-import { forwardBackwardOf } from './decode-result.ts';
-import { BadRequest, ServiceFailed, TrainingStateUnknown } from './errors.ts';
-import { type Future, retrieve, submit } from './futures.ts';
-import { encodeForwardBackwardRequest, type ForwardBackwardOutput, type LossFnConfig, type TrainingDatum } from './wire/index.ts';
+import { BadRequest } from './errors.ts';
+import { type Future, submit } from './futures.ts';
+import { allOrNone, keepingBlame } from './loss-result.ts';
+import { type BodyPolicy, trainingBody, whileItMayWantJson } from './training-body.ts';
+import { asTensorValue, type LossFnConfig, type TrainingDatum, withSparseInputs } from './wire/index.ts';
 
 /** `parallel`: the chunks of one batch are sent at once, the first one last. */
-export type ChunkPolicy = ChunkLimits & { readonly parallel: boolean };
+export type ChunkPolicy = ChunkLimits & BodyPolicy & { readonly parallel: boolean };
 
 /** A forward or forward_backward call over one batch, cut into chunks that take one sequence number each. */
 export class LossCall {
@@ -18,7 +18,8 @@ export class LossCall {
 
   /** @throws BadRequest when the batch is empty */
   constructor(caller: Caller, policy: ChunkPolicy, datums: readonly TrainingDatum[], order: LossOrder) {
-    this.chunks = chunkDatums(datums, policy);
+    // Servers of before protobuf have no common sparse form.
+    this.chunks = chunkDatums(policy.bodies === 'json' ? datums : datums.map(withSparseInputs), policy);
     if (this.chunks.length === 0) throw new BadRequest('the batch is empty', { call: 'forward_backward' });
     this.#caller = caller;
     this.#policy = policy;
@@ -27,7 +28,7 @@ export class LossCall {
 
   /** Sends all chunks. In parallel, the first goes last: a server that has it has all of the batch. */
   async submit(firstSeqId: number): Promise<Future[]> {
-    return this.#keepingBlame(async () => {
+    return keepingBlame(this.chunks.length, this.#order.forwardOnly, async () => {
       const send = (i: number, signal: AbortSignal | undefined) => this.#submitChunk(this.chunks[i] ?? [], firstSeqId + i, signal);
       const indices = this.chunks.map((_, i) => i);
       const { signal } = this.#order;
@@ -41,48 +42,20 @@ export class LossCall {
     });
   }
 
-  async retrieve(futures: readonly Future[]): Promise<ForwardBackwardOutput> {
-    return this.#keepingBlame(async () => {
-      const outputs = await allOrNone(futures, this.#order.signal, async (future, signal) =>
-        forwardBackwardOf(await retrieve(this.#caller, future, signal), future),
-      );
-      return this.#combined(outputs);
-    });
+  /** Chunk by chunk, how many targets each datum has; null for a datum without. */
+  get targetCounts(): (number | null)[][] {
+    return this.chunks.map((chunk) =>
+      chunk.map(({ lossFnInputs: { target_tokens } }) => (target_tokens && asTensorValue(target_tokens).shape[0]) ?? null),
+    );
   }
 
-  #combined(outputs: readonly ForwardBackwardOutput[]): ForwardBackwardOutput {
-    for (const [i, { lossFnOutputs }] of outputs.entries()) {
-      const sent = this.chunks[i]?.length ?? 0;
-      if (lossFnOutputs.length !== sent) {
-        throw new ServiceFailed(`sent ${sent} datums, got results for ${lossFnOutputs.length}`, { call: 'ForwardBackward' });
-      }
-    }
-    try {
-      return combineOutputs(outputs);
-    } catch (cause) {
-      throw new ServiceFailed(cause instanceof Error ? cause.message : String(cause), { call: 'ForwardBackward', cause });
-    }
-  }
-
-  #submitChunk(datums: readonly TrainingDatum[], seqId: number, signal: AbortSignal | undefined): Promise<Future> {
+  async #submitChunk(datums: readonly TrainingDatum[], seqId: number, signal: AbortSignal | undefined): Promise<Future> {
     const { modelId, lossFn, lossFnConfig, forwardOnly } = this.#order;
-    const body = encodeForwardBackwardRequest({ modelId, seqId, datums, lossFn, lossFnConfig, forwardOnly });
-    const call: Call = { method: 'POST', path: 'forward_backward', body, phase: 'submit', subject: 'model', signal };
-    return submit(this.#caller, call, forwardOnly ? 'Forward' : 'ForwardBackward', 'model');
-  }
-
-  /** When one of several chunks is judged bad, the others' gradients may have been added: it is no longer just a bad request. */
-  async #keepingBlame<T>(work: () => Promise<T>): Promise<T> {
-    try {
-      return await work();
-    } catch (error) {
-      const isJudged = error instanceof BadRequest || error instanceof ServiceFailed;
-      if (!isJudged || this.chunks.length === 1 || this.#order.forwardOnly) throw error;
-      throw new TrainingStateUnknown(
-        `one of ${this.chunks.length} chunks failed, the others may have added their gradients (${error.message}); rebuild the model from its last saved state`,
-        { ...error, cause: error },
-      );
-    }
+    const sent = await trainingBody(this.#policy, { modelId, seqId, datums, lossFn, lossFnConfig, forwardOnly });
+    const reserves = { bytes: sent.body?.length ?? 0, of: 'training' } as const;
+    const call: Call = { method: 'POST', ...sent, reserves, phase: 'submit', subject: 'model', signal };
+    const type = forwardOnly ? 'Forward' : 'ForwardBackward';
+    return whileItMayWantJson(this.#caller, this.#policy, () => submit(this.#caller, call, type, 'model'));
   }
 }
 
@@ -93,21 +66,3 @@ export type LossOrder = {
   readonly forwardOnly: boolean;
   readonly signal: AbortSignal | undefined;
 };
-
-/** Runs all at once; the first failure aborts the rest, so that nothing goes on polling for a lost cause. */
-async function allOrNone<Item, Result>(
-  items: readonly Item[],
-  signal: AbortSignal | undefined,
-  work: (item: Item, signal: AbortSignal | undefined) => Promise<Result>,
-): Promise<Result[]> {
-  const [only] = items;
-  if (only !== undefined && items.length === 1) return [await work(only, signal)];
-  const rest = new AbortController();
-  const either = signal === undefined ? rest.signal : AbortSignal.any([signal, rest.signal]);
-  try {
-    return await Promise.all(items.map((item) => work(item, either)));
-  } catch (error) {
-    rest.abort(error);
-    throw error;
-  }
-}

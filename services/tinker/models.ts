@@ -3,6 +3,9 @@ import { createdModelSchema, loadedSchema, modelInfoSchema } from './answers.ts'
 import type { Caller } from './caller.ts';
 import { BadRequest } from './errors.ts';
 import { retrieveJson, submit } from './futures.ts';
+import { type OptimizerType, wireOptimizerConfig } from './optimizer.ts';
+import { refuseOtherKind } from './paths.ts';
+import type { Weights } from './rest/weights.ts';
 
 /** A LoRA to train. The `train…` switches are the protocol's, all on by default. */
 export type ModelOptions = {
@@ -13,10 +16,20 @@ export type ModelOptions = {
   readonly trainMlp?: boolean;
   readonly trainAttn?: boolean;
   readonly trainUnembed?: boolean;
+  /** Default adamw. */
+  readonly optimizerType?: OptimizerType;
   readonly userMetadata?: Readonly<Record<string, string>>;
   /** Number of the model in its session. Give a saved one to repeat a creation after a crash; absent = the client's next. */
   readonly modelSeqId?: number;
   readonly signal?: AbortSignal;
+};
+
+/** What is left out is as in the saved model. */
+export type FromStateOptions = Partial<ModelOptions> & {
+  /** Restore the optimizer's moments too. */
+  readonly optimizer: boolean;
+  /** For state that another account shared. */
+  readonly weightsAccessToken?: string;
 };
 
 export type CreatedModel = {
@@ -30,7 +43,10 @@ export type ModelInfo = {
   readonly baseModel: string | null;
   readonly arch: string | null;
   readonly tokenizerId: string | null;
+  readonly isLora: boolean | null;
   readonly loraRank: number | null;
+  /** E.g. adamw. */
+  readonly optimizerType: string | null;
 };
 
 export async function createModel(caller: Caller, sessionId: string, modelSeqId: number, options: ModelOptions): Promise<CreatedModel> {
@@ -46,7 +62,7 @@ export async function createModel(caller: Caller, sessionId: string, modelSeqId:
       train_mlp: options.trainMlp ?? true,
       train_attn: options.trainAttn ?? true,
     },
-    optimizer_config: { type: 'adamw' },
+    optimizer_config: wireOptimizerConfig(options.optimizerType ?? 'adamw'),
     type: 'create_model',
   });
   const { signal } = options;
@@ -62,20 +78,22 @@ export async function createModel(caller: Caller, sessionId: string, modelSeqId:
  */
 export async function createModelFromState(
   caller: Caller,
+  weights: Weights,
   sessionId: string,
   modelSeqId: number,
   path: StatePath,
-  options: ModelOptions & { readonly optimizer: boolean },
+  options: FromStateOptions,
 ): Promise<CreatedModel> {
-  const { optimizer, signal } = options;
+  refuseOtherKind(path, 'weights');
+  const { optimizer, weightsAccessToken, optimizerType, signal } = options;
+  const load = { path, optimizer, weights_access_token: weightsAccessToken, type: 'load_weights' };
   const body = JSON.stringify({
     session_id: sessionId,
     model_seq_id: modelSeqId,
     base_model: options.baseModel,
     user_metadata: options.userMetadata,
-    path,
-    optimizer,
-    type: 'load_weights',
+    optimizer_config: optimizerType && wireOptimizerConfig(optimizerType),
+    ...load,
   });
   try {
     const future = await submit(caller, loadCall(body, signal), 'LoadWeights', 'session');
@@ -85,11 +103,28 @@ export async function createModelFromState(
     // 422: the server knows only the older form, which names a model.
     if (!(error instanceof BadRequest) || error.status !== 422) throw error;
   }
-  const { modelId, nextSeqId } = await createModel(caller, sessionId, modelSeqId, options);
-  const load = JSON.stringify({ model_id: modelId, seq_id: nextSeqId, path, optimizer, type: 'load_weights' });
-  const future = await submit(caller, loadCall(load, signal), 'LoadWeights', 'model');
+  const { modelId, nextSeqId } = await createModel(caller, sessionId, modelSeqId, await asSaved(weights, path, options));
+  const older = JSON.stringify({ model_id: modelId, seq_id: nextSeqId, ...load });
+  const future = await submit(caller, loadCall(older, signal), 'LoadWeights', 'model');
   await retrieveJson(caller, future, loadedSchema, signal);
   return { modelId, nextSeqId: nextSeqId + 1 };
+}
+
+/** The options of a fresh model that saved state fits into: the service is asked for what the caller leaves out. */
+async function asSaved(weights: Weights, path: StatePath, options: FromStateOptions): Promise<ModelOptions> {
+  if (options.baseModel !== undefined && options.rank !== undefined)
+    return { ...options, baseModel: options.baseModel, rank: options.rank };
+  const saved = await weights.info(path);
+  const rank = options.rank ?? saved.loraRank;
+  if (rank === null)
+    throw new BadRequest(`the service does not say the rank of ${path}: give baseModel and rank`, { call: 'create_model' });
+  const { trainMlp, trainAttn, trainUnembed } = saved;
+  const switches = {
+    ...(trainMlp === null ? {} : { trainMlp }),
+    ...(trainAttn === null ? {} : { trainAttn }),
+    ...(trainUnembed === null ? {} : { trainUnembed }),
+  };
+  return { ...switches, ...options, baseModel: options.baseModel ?? saved.baseModel, rank };
 }
 
 export async function getInfo(caller: Caller, modelId: string): Promise<ModelInfo> {
@@ -102,7 +137,9 @@ export async function getInfo(caller: Caller, modelId: string): Promise<ModelInf
     arch: arch ?? null,
     // The part after the ":" is a revision.
     tokenizerId: tokenizer_id?.split(':')[0] ?? null,
+    isLora: info.is_lora ?? null,
     loraRank: info.lora_rank ?? null,
+    optimizerType: info.optimizer_config?.type ?? null,
   };
 }
 

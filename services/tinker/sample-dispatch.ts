@@ -1,63 +1,106 @@
-import { type Caller, sleep } from './caller.ts';
+import type { Caller } from './caller.ts';
+import { CompletionFeed } from './completion-feed.ts';
 import { sampleOf } from './decode-result.ts';
-import { ResubmitSample, SessionLost } from './errors.ts';
+import { BillingPaused, ResubmitSample, SessionLost } from './errors.ts';
 import { type Future, retrieve, submit } from './futures.ts';
 import { backoffMs } from './retry.ts';
-import { type AsampleOptions, asampleBody } from './sample-body.ts';
-import type { SampleResponse } from './wire/index.ts';
+import { type AsampleOptions, asampleBody, promptBytes } from './sample-body.ts';
+import type { DispatchedSample } from './sample-result.ts';
+import type { SamplingFlags } from './service-flags.ts';
 
-type Session = { readonly id: string; nextSeqId: number };
+type Session = {
+  readonly id: string;
+  /** Null: every sample is polled for by itself. */
+  readonly feed: CompletionFeed | null;
+  nextSeqId: number;
+  /** Numbers whose submission the service refused: it has not seen them. */
+  readonly unusedSeqIds: number[];
+};
 
 /** A sample that is lost this often in a row is not lost by chance. */
 const LONGEST_LOSING_STREAK = 8;
+const CANCEL_TIMEOUT_MS = 30_000;
 
 /** Sends the samples of one sampling session. A lost sample is submitted again, a lost session opened again, without the caller noticing. */
 export class SampleDispatch {
   readonly #caller: Caller;
   readonly #open: () => Promise<string>;
-  readonly #mayCancel: boolean;
+  readonly #flags: SamplingFlags;
   #session: Promise<Session>;
 
   /** `open` opens another sampling session on the same weights and returns its id. */
-  constructor(caller: Caller, mayCancel: boolean, sessionId: string, open: () => Promise<string>) {
+  constructor(caller: Caller, flags: SamplingFlags, sessionId: string, open: () => Promise<string>) {
     this.#caller = caller;
-    this.#mayCancel = mayCancel;
+    this.#flags = flags;
     this.#open = open;
-    this.#session = Promise.resolve({ id: sessionId, nextSeqId: 0 });
+    this.#session = Promise.resolve(this.#newSession(sessionId));
   }
 
   /** Every submission has its own seq_id: a repeated one would bring the lost result back. */
-  async run(options: AsampleOptions, signal: AbortSignal | undefined): Promise<SampleResponse> {
-    for (let losses = 0; ; losses++) {
-      const session = await this.#session;
-      try {
-        return await this.#attempt(session, options, signal);
-      } catch (error) {
-        const isLost = error instanceof ResubmitSample || error instanceof SessionLost;
-        if (!isLost || losses >= LONGEST_LOSING_STREAK) throw error;
-        if (error instanceof SessionLost) await this.#reopen(session);
+  async run(options: AsampleOptions, signal: AbortSignal | undefined): Promise<DispatchedSample> {
+    const release = await this.#caller.backPressure.sample(signal);
+    try {
+      for (let losses = 0; ; losses++) {
+        const session = await this.#session;
+        try {
+          return await this.#attempt(session, options, signal);
+        } catch (error) {
+          const isLost = error instanceof SessionLost || (error instanceof ResubmitSample && this.#mayResubmit(options));
+          if (!isLost || losses >= LONGEST_LOSING_STREAK) throw error;
+          if (error instanceof SessionLost) await this.#reopen(session);
+        }
+        await this.#caller.connection.clock.sleep(backoffMs(losses), signal);
       }
-      if (losses > 0) await sleep(backoffMs(losses - 1), signal);
+    } finally {
+      release();
     }
   }
 
-  async #attempt(session: Session, options: AsampleOptions, signal: AbortSignal | undefined): Promise<SampleResponse> {
-    const body = asampleBody(session.id, session.nextSeqId++, options);
-    const headers = { 'x-tinker-sampling-backpressure': '1' };
-    const call = { method: 'POST', path: 'asample', body, headers, phase: 'sample', subject: 'sampling session', signal } as const;
-    const future = await submit(this.#caller, call, 'Sample', 'sample');
+  /** A service that wants no samples again may still be asked for scores again: they cost one token. */
+  #mayResubmit({ includePromptLogprobs = false, maxTokens }: AsampleOptions): boolean {
+    return this.#flags.mayResubmit || (includePromptLogprobs && maxTokens === 1);
+  }
+
+  async #attempt(session: Session, options: AsampleOptions, signal: AbortSignal | undefined): Promise<DispatchedSample> {
+    const future = await this.#submit(session, options, signal);
     try {
-      return sampleOf(await retrieve(this.#caller, future, signal), future);
+      const limits = this.#flags.mayStall ? {} : { stalledMs: Number.POSITIVE_INFINITY };
+      const completion = await session.feed?.completion(future.requestId, signal);
+      const result = await retrieve(this.#caller, future, signal, { sizeBytes: completion?.sizeBytes ?? null, limits });
+      session.feed?.acknowledge(future.requestId);
+      return { ...sampleOf(result, future), sequenceIds: future.sampleSequenceIds ?? [] };
     } catch (error) {
-      if (signal?.aborted && this.#mayCancel) this.#cancel(future);
+      if (signal?.aborted && this.#flags.mayCancel()) this.#cancel(future);
       throw error;
     }
+  }
+
+  async #submit(session: Session, options: AsampleOptions, signal: AbortSignal | undefined): Promise<Future> {
+    const seqId = session.unusedSeqIds.shift() ?? session.nextSeqId++;
+    const common = { method: 'POST', path: 'asample', phase: 'sample', subject: 'sampling session', signal } as const;
+    const call = {
+      ...common,
+      body: asampleBody(session.id, seqId, options),
+      headers: { 'x-tinker-sampling-backpressure': '1' },
+      reserves: { bytes: promptBytes(options.prompt), of: 'sample' },
+    } as const;
+    try {
+      return await submit(this.#caller, call, 'Sample', 'sample');
+    } catch (error) {
+      if (error instanceof BillingPaused) session.unusedSeqIds.push(seqId);
+      throw error;
+    }
+  }
+
+  #newSession(id: string): Session {
+    const feed = this.#flags.useFeed ? new CompletionFeed(this.#caller, id) : null;
+    return { id, feed, nextSeqId: 0, unusedSeqIds: [] };
   }
 
   /** Only the first of the calls that met the lost session opens a new one. @throws SessionLost when the session above it is gone too */
   async #reopen(lost: Session): Promise<void> {
     if ((await this.#session) !== lost) return;
-    const opening = this.#open().then((id) => ({ id, nextSeqId: 0 }));
+    const opening = this.#open().then((id) => this.#newSession(id));
     this.#session = opening;
     // A failed opening must not stick: the next call tries again from the lost session.
     opening.catch(() => {
@@ -69,6 +112,7 @@ export class SampleDispatch {
   /** Spares the service the work; nothing depends on it. */
   #cancel(future: Future): void {
     const body = JSON.stringify({ request_id: future.requestId });
-    this.#caller.send({ method: 'POST', path: 'cancel_future', body, phase: 'once', subject: 'other' }).catch(() => {});
+    const call = { method: 'POST', path: 'cancel_future', body, timeoutMs: CANCEL_TIMEOUT_MS, phase: 'once', subject: 'other' } as const;
+    this.#caller.send(call).catch(() => {});
   }
 }

@@ -1,34 +1,112 @@
 import { clientConfigSchema, dynamicConfigSchema, tokenSchema } from './answers.ts';
-import type { Caller } from './caller.ts';
-import { BadRequest, CredentialRefused } from './errors.ts';
+import { DEFAULT_LIMITS } from './back-pressure.ts';
+import type { Call, Caller } from './caller.ts';
+import { BadRequest } from './errors.ts';
 import type { ChunkPolicy } from './loss-call.ts';
 
-/** What the service wants of its clients; what it does not say is the protocol's default. */
-export type ServiceFlags = { readonly chunks: ChunkPolicy; readonly mayCancelSamples: boolean };
+/** How samples are asked for. */
+export type SamplingFlags = {
+  /** One long poll for all samples of a sampling session instead of one for each. */
+  readonly useFeed: boolean;
+  /** A sample that the service lost may be submitted again. */
+  readonly mayResubmit: boolean;
+  /** A sample is given up when nothing completes for `stalledMs`. */
+  readonly mayStall: boolean;
+  /** Abandoned samples may be cancelled; the service changes its mind while the client lives. */
+  readonly mayCancel: () => boolean;
+};
 
-/** Asks once, when a client starts; on the way it trades the API key for a token where the service wants one. */
+/**
+ * What the service wants of its clients; what it does not say is the protocol's default. Not followed:
+ * `sample_join_sampling_session` (a sampler here is never cloned: each has a sampling session of its own),
+ * `custom_loss_server_side`, `sample_cancel_max_batch_size` (samples are cancelled one by one), `use_pyqwest_transport`.
+ */
+export type ServiceFlags = {
+  readonly chunks: ChunkPolicy;
+  readonly sampling: SamplingFlags;
+  /** How long the service expects a client to wait out an unpaid bill, ms. This client does not wait: BillingPaused is for a person. */
+  readonly billingPauseMs: number;
+};
+
+type Config = ReturnType<typeof clientConfigSchema.parse>;
+type DynamicConfig = ReturnType<typeof dynamicConfigSchema.parse>;
+
+const DYNAMIC_TIMEOUT_MS = 10_000;
+const LEAST_REFRESH_SECONDS = 10;
+
+/** Asks when a client starts; on the way it trades the credential for a token where the service wants one. */
 export async function readFlags(caller: Caller): Promise<ServiceFlags> {
-  const body = JSON.stringify({ sdk_version: caller.connection.protocolVersion });
-  const call = (path: string) => ({ method: 'POST', path, body, phase: 'submit', subject: 'other' }) as const;
-  const config = (await ifKnown(caller.json(call('client/config'), clientConfigSchema))) ?? {};
-  if (config.pjwt_auth_enabled) {
-    if (config.credential_default_source === 'credential_cmd') {
-      throw new CredentialRefused('the service takes only keys from a credential command, which this client does not run', {
-        call: 'client/config',
-      });
-    }
-    const exchange = { ...call('auth/token'), body: '{}' };
-    await caller.credential.useTokens(async (apiKey) => (await caller.json({ ...exchange, credential: apiKey }, tokenSchema)).jwt);
+  const config = (await ifKnown(caller.json(configCall(caller, 'client/config'), clientConfigSchema))) ?? {};
+  if (config.pjwt_auth_enabled) await buyTokens(caller, config);
+  const first = await ifKnown(caller.json(dynamicCall(caller, 'submit'), dynamicConfigSchema));
+  let dynamic = first ?? {};
+  if (first !== null) {
+    refreshDynamic(caller, first, (latest) => {
+      dynamic = latest;
+    });
   }
-  const dynamic = (await ifKnown(caller.json(call('client/dynamic_config'), dynamicConfigSchema))) ?? {};
+  const useFeed = config.sample_use_retrieve_futures ?? false;
+  caller.holdBack({
+    sampleDispatchBytes: config.sample_dispatch_bytes_semaphore_size ?? DEFAULT_LIMITS.sampleDispatchBytes,
+    trainingDispatchBytes: config.fwdbwd_dispatch_bytes_semaphore_size ?? DEFAULT_LIMITS.trainingDispatchBytes,
+    responseBytes: config.inflight_response_bytes_semaphore_size ?? DEFAULT_LIMITS.responseBytes,
+    concurrentSamples: useFeed ? null : (config.sample_max_concurrent_requests ?? DEFAULT_LIMITS.concurrentSamples),
+  });
   return {
     chunks: {
       maxDatums: config.fwdbwd_max_chunk_len ?? 1024,
       maxBytes: config.fwdbwd_max_chunk_bytes_count ?? 5_000_000,
       parallel: config.parallel_fwdbwd_chunks ?? true,
+      compress: config.proto_compress_fwdbwd ?? false,
     },
-    mayCancelSamples: dynamic.sample_cancel_enabled ?? false,
+    sampling: {
+      useFeed,
+      mayResubmit: !(config.sample_no_retries ?? false),
+      mayStall: config.sample_enable_stuck_detection ?? true,
+      mayCancel: () => dynamic.sample_cancel_enabled ?? false,
+    },
+    billingPauseMs: (config.billing_exception_max_pause_duration_sec ?? 3600) * 1000,
   };
+}
+
+function buyTokens(caller: Caller, config: Config): Promise<void> {
+  const exchange = { method: 'POST', path: 'auth/token', body: '{}', subject: 'other' } as const;
+  const fromCommand = config.credential_default_source === 'credential_cmd';
+  return caller.credential.useTokens(
+    async (credential, isNeeded) => (await caller.json({ ...exchange, phase: isNeeded ? 'submit' : 'once', credential }, tokenSchema)).jwt,
+    { fromCommand },
+  );
+}
+
+/** Asks again from time to time, until the client is closed; a failure keeps the last values. It never keeps the process alive. */
+function refreshDynamic(caller: Caller, first: DynamicConfig, adopt: (latest: DynamicConfig) => void): void {
+  let timer: NodeJS.Timeout | undefined;
+  const schedule = (latest: DynamicConfig) => {
+    if (caller.isClosed) return;
+    timer = setTimeout(() => refresh(latest), Math.max(latest.refresh_interval_sec ?? 300, LEAST_REFRESH_SECONDS) * 1000);
+    timer.unref();
+  };
+  const refresh = async (last: DynamicConfig) => {
+    const latest = await caller.json(dynamicCall(caller, 'once'), dynamicConfigSchema).catch(() => last);
+    adopt(latest);
+    schedule(latest);
+  };
+  schedule(first);
+  caller.onClose(() => clearTimeout(timer));
+}
+
+function configCall(caller: Caller, path: string): Call {
+  return {
+    method: 'POST',
+    path,
+    body: JSON.stringify({ sdk_version: caller.connection.protocolVersion }),
+    phase: 'submit',
+    subject: 'other',
+  };
+}
+
+function dynamicCall(caller: Caller, phase: 'submit' | 'once'): Call {
+  return { ...configCall(caller, 'client/dynamic_config'), timeoutMs: DYNAMIC_TIMEOUT_MS, phase };
 }
 
 /** Null when the server does not have the call. */

@@ -1,4 +1,7 @@
-import { Agent, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
+import { type Clock, systemClock } from './clock.ts';
+import { Connections } from './connections.ts';
+import { type CredentialSources, findCredentials } from './credential-sources.ts';
 import { type QueueState, SettingMissing } from './errors.ts';
 import type { RetryLimits } from './retry.ts';
 
@@ -6,6 +9,7 @@ import type { RetryLimits } from './retry.ts';
 const PROTOCOL_VERSION = '0.38.0';
 
 export type WaitReport = {
+  /** Of a call, its path or result type, e.g. `asample`; `session_heartbeat` when a session could not be kept alive for long. */
   readonly call: string;
   /** How long the call has been waiting, ms. */
   readonly waitedMs: number;
@@ -17,58 +21,63 @@ export type WaitReport = {
 export type ConnectionOptions = {
   /** Without `/api/v1`. Default: TINKER_BASE_URL. */
   readonly baseUrl?: string;
-  /** Default: TINKER_API_KEY. */
+  /** Default: TINKER_API_KEY; else the credential command, else the default of `~/.tinker/credentials.json`. */
   readonly apiKey?: string;
-  /** Give up a call after this long with nothing but connection failures or 5xx answers. Default 120 000. A restarted server is survived within it. */
+  /** A shell command that prints a credential, run for every use. Default: TINKER_CREDENTIAL_CMD. */
+  readonly credentialCmd?: string;
+  /**
+   * Give up a call after this long without a sign of life: nothing but connection failures and 5xx answers. Default
+   * 120 000. A restarted server is survived within it.
+   */
   readonly noProgressMs?: number;
-  /** Give up a call that waits in the service's queue after this long without any call of this client completing. Default 7 200 000. */
+  /**
+   * Give up a call that waits in the queue of a service that answers, after this long without any call of this client
+   * completing. Default 86 400 000 (a day): a queue of hours is shown through `onWait`, not failed.
+   */
   readonly stalledMs?: number;
-  /** Longest time to one answer; a poll is answered by the service within 45 s. Default 60 000. */
+  /** Longest time to one answer. Default 60 000; a poll is answered by the service within 45 s. */
   readonly requestTimeoutMs?: number;
   /** Told whenever a call waits: for heartbeats and for showing the queue. It must not throw. */
   readonly onWait?: (report: WaitReport) => void;
   /** An undici dispatcher, e.g. a proxy agent; it stays the caller's to close. Default: an own keep-alive agent. */
   readonly dispatcher?: Dispatcher;
+  /** For tests: another measure of time. */
+  readonly clock?: Clock;
 };
 
 export type Connection = RetryLimits & {
   /** Ends with `/api/v1/`. */
   readonly apiUrl: string;
-  readonly apiKey: string;
+  readonly credentials: CredentialSources;
+  /** Sent with every request. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** What must not appear in any text, beside the credentials. */
+  readonly secrets: readonly string[];
   readonly requestTimeoutMs: number;
   readonly protocolVersion: string;
   readonly onWait: (report: WaitReport) => void;
-  readonly dispatcher: Dispatcher;
-  /** Closes the agent when this client made it. */
-  readonly release: () => Promise<void>;
+  readonly connections: Connections;
+  readonly clock: Clock;
 };
 
-/** @throws SettingMissing naming the setting */
+/** @throws SettingMissing or CredentialRefused naming the setting */
 export function resolveConnection(options: ConnectionOptions): Connection {
-  const baseUrl = setting('TINKER_BASE_URL', options.baseUrl, 'the address of a Tinker-compatible service');
+  // An empty value counts as unset, as in the official client.
+  const baseUrl = options.baseUrl || process.env.TINKER_BASE_URL;
+  if (!baseUrl) throw new SettingMissing('no TINKER_BASE_URL: set it to the address of a Tinker-compatible service', { call: 'connect' });
   if (!URL.canParse(baseUrl)) throw new SettingMissing(`TINKER_BASE_URL "${baseUrl}" is no URL`, { call: 'connect' });
-  const own = options.dispatcher === undefined ? keepAliveAgent() : null;
+  const { CLOUDFLARE_ACCESS_CLIENT_ID: accessId, CLOUDFLARE_ACCESS_CLIENT_SECRET: accessSecret } = process.env;
   return {
     apiUrl: `${baseUrl.replace(/\/+$/, '')}/api/v1/`,
-    apiKey: setting('TINKER_API_KEY', options.apiKey, 'a key of the service'),
+    credentials: findCredentials(options),
+    headers: { ...(accessId && { 'cf-access-client-id': accessId }), ...(accessSecret && { 'cf-access-client-secret': accessSecret }) },
+    secrets: accessSecret ? [accessSecret] : [],
     noProgressMs: options.noProgressMs ?? 120_000,
-    stalledMs: options.stalledMs ?? 7_200_000,
+    stalledMs: options.stalledMs ?? 86_400_000,
     requestTimeoutMs: options.requestTimeoutMs ?? 60_000,
     protocolVersion: PROTOCOL_VERSION,
     onWait: options.onWait ?? (() => {}),
-    dispatcher: options.dispatcher ?? own ?? keepAliveAgent(),
-    release: async () => own?.destroy(),
+    connections: new Connections(options.dispatcher),
+    clock: options.clock ?? systemClock,
   };
-}
-
-/** An empty value counts as unset, as in the official client. */
-function setting(variable: string, given: string | undefined, what: string): string {
-  const value = given || process.env[variable];
-  if (!value) throw new SettingMissing(`no ${variable}: set it to ${what}`, { call: 'connect' });
-  return value;
-}
-
-/** No body timeout: a long poll's deadline is the time to its headers, set per request. */
-function keepAliveAgent(): Agent {
-  return new Agent({ keepAliveTimeout: 30_000, bodyTimeout: 0, connect: { timeout: 5000 } });
 }

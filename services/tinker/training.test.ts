@@ -45,7 +45,7 @@ describe('one chunk', () => {
     expect(training.nextSeqId).toBe(3);
     expect(await backward).toMatchObject({
       metrics: { 'loss:sum': 1 },
-      lossFnOutputs: [{ logprobs: { values: Float32Array.of(5) } }, { logprobs: { values: Float32Array.of(6) } }],
+      lossFnOutputs: [{ logprobs: { values: Float32Array.of(5, 5, 5) } }, { logprobs: { values: Float32Array.of(6, 6, 6) } }],
     });
     expect((await update).metrics).toEqual({ 'grad_norm:max': 0.5 });
     expect(await training.saveState('a', { ttlSeconds: 3600 })).toBe('tinker://run/weights/a');

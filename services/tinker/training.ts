@@ -1,35 +1,36 @@
 import type { SamplerPath, StatePath } from '../../core/ids.ts';
-import { loadedSchema, optimStepSchema, savedSchema } from './answers.ts';
+import { promiseSchema, unloadedSchema } from './answers.ts';
 import { CallOrder } from './call-order.ts';
-import type { Caller } from './caller.ts';
-import { BadRequest, ServiceFailed, TrainingStateUnknown } from './errors.ts';
-import { type Future, type RequestType, retrieveJson, submit } from './futures.ts';
+import { BadRequest, SessionLost } from './errors.ts';
+import { type Future, retrieve, submit } from './futures.ts';
 import { type ChunkPolicy, LossCall } from './loss-call.ts';
+import type { TargetCounts } from './loss-result.ts';
+import { type OptimizerParams, wireOptimizerParams } from './optimizer.ts';
+import { refuseOtherKind } from './paths.ts';
+import { PendingCall, type SavedCall, savedFutures } from './pending-call.ts';
+import type { Sampler } from './sampler.ts';
+import { type EphemeralOptions, type ExternalOptions, type LoadOptions, type SaveOptions, wireSave } from './save-options.ts';
 import { type LossRows, trainingDatum } from './training-datum.ts';
+import {
+  type CallKind,
+  type CallResults,
+  type OptimStepResult,
+  REQUEST_TYPES,
+  type ResultContext,
+  type SavedExternal,
+} from './training-results.ts';
 import type { ForwardBackwardOutput, LossFnConfig, TrainingDatum } from './wire/index.ts';
 
 /** Sequences, shifted: as rows by name, or in full with the protocol's names. */
 export type Batch = readonly (LossRows | TrainingDatum)[];
 export type CallOptions = { readonly signal?: AbortSignal };
 export type LossOptions = CallOptions & { readonly lossConfig?: LossFnConfig };
-export type SaveOptions = CallOptions & {
-  /** 3600 .. 10 years; absent = kept for good. */
-  readonly ttlSeconds?: number;
-};
 
-/** The fields other than the rate have the protocol's defaults. */
-export type AdamParams = {
-  readonly learningRate: number;
-  /** Default 0.9. */
-  readonly beta1?: number;
-  /** Default 0.95. */
-  readonly beta2?: number;
-  /** Default 1e-12. */
-  readonly eps?: number;
-  /** Decoupled. Default 0. */
-  readonly weightDecay?: number;
-  /** Largest gradient norm; 0 (default) = no clipping. */
-  readonly gradClipNorm?: number;
+/** What a training client takes from the client that made it. */
+export type TrainingContext = ResultContext & {
+  readonly chunks: ChunkPolicy;
+  /** The session's next number of a sampling session. */
+  readonly takeSamplingSeqId: () => number;
 };
 
 /**
@@ -39,20 +40,21 @@ export type AdamParams = {
  *
  * A call is sent once the submission before it was answered; it does not wait for that one's result. After a call that
  * failed or was aborted, later calls fail with the same error: open another client with the saved number.
+ *
+ * Every call exists twice: `submit…` ends when the service has taken it and gives what is needed to wait for the result, now
+ * or in another process; the plain name does both.
  */
 export class TrainingClient {
   readonly modelId: string;
-  readonly #caller: Caller;
-  readonly #chunks: ChunkPolicy;
+  readonly #context: TrainingContext;
   readonly #order: CallOrder;
 
-  constructor(caller: Caller, modelId: string, nextSeqId: number, chunks: ChunkPolicy) {
+  constructor(context: TrainingContext, modelId: string, nextSeqId: number) {
     if (!Number.isInteger(nextSeqId) || nextSeqId < 1) {
       throw new BadRequest(`nextSeqId is ${nextSeqId}; a new model starts at 1`, { call: 'training' });
     }
     this.modelId = modelId;
-    this.#caller = caller;
-    this.#chunks = chunks;
+    this.#context = context;
     this.#order = new CallOrder(nextSeqId);
   }
 
@@ -63,89 +65,145 @@ export class TrainingClient {
 
   /** Adds the batch's gradient to what has accumulated. Losses are summed over tokens; outputs come in the datums' order. */
   forwardBackward(datums: Batch, lossFn: string, options: LossOptions = {}): Promise<ForwardBackwardOutput> {
-    return this.#loss(datums, lossFn, options, false);
+    return this.#whole(this.submitForwardBackward(datums, lossFn, options), options);
+  }
+
+  submitForwardBackward(datums: Batch, lossFn: string, options: LossOptions = {}): Promise<PendingCall<'forwardBackward'>> {
+    return this.#submitLoss('forwardBackward', datums, lossFn, options);
   }
 
   /** The loss alone; the accumulated gradient stays as it is. */
   forward(datums: Batch, lossFn: string, options: LossOptions = {}): Promise<ForwardBackwardOutput> {
-    return this.#loss(datums, lossFn, options, true);
+    return this.#whole(this.submitForward(datums, lossFn, options), options);
   }
 
-  /** One AdamW update from the accumulated gradient, which then starts over at zero. @throws TrainingStateUnknown when the service fails in it */
-  async optimStep(adam: AdamParams, { signal }: CallOptions = {}): Promise<{ metrics: Readonly<Record<string, number>> }> {
-    const fields = { adam_params: wireAdam(adam) };
-    return this.#order.run(
-      1,
-      (seqId) => this.#submit('optim_step', 'OptimStep', seqId, fields, signal),
-      async (future) => {
-        try {
-          return { metrics: (await retrieveJson(this.#caller, future, optimStepSchema, signal)).metrics ?? {} };
-        } catch (error) {
-          if (!(error instanceof ServiceFailed)) throw error;
-          const message = `the update may or may not have been made (${error.message}); rebuild the model from its last saved state`;
-          throw new TrainingStateUnknown(message, { call: 'optim_step', requestId: error.requestId, cause: error });
-        }
-      },
-    );
+  submitForward(datums: Batch, lossFn: string, options: LossOptions = {}): Promise<PendingCall<'forward'>> {
+    return this.#submitLoss('forward', datums, lossFn, options);
+  }
+
+  /** One update from the accumulated gradient, which then starts over at zero. @throws TrainingStateUnknown when the service fails in it */
+  optimStep(params: OptimizerParams, options: CallOptions = {}): Promise<OptimStepResult> {
+    return this.#whole(this.submitOptimStep(params, options), options);
+  }
+
+  submitOptimStep(params: OptimizerParams, options: CallOptions = {}): Promise<PendingCall<'optimStep'>> {
+    return this.#submit('optimStep', 'optim_step', wireOptimizerParams(params), options);
   }
 
   /** Saves weights and optimizer state. */
-  async saveState(name: string, options: SaveOptions & { readonly overwrite?: boolean } = {}): Promise<StatePath> {
-    const fields = { path: name, ...ttl(options), overwrite: options.overwrite ?? false };
-    return (await this.#save('save_weights', 'SaveWeights', fields, options.signal)) as StatePath;
+  saveState(name: string, options: SaveOptions & { readonly overwrite?: boolean } = {}): Promise<StatePath> {
+    return this.#whole(this.submitSaveState(name, options), options);
+  }
+
+  submitSaveState(name: string, options: SaveOptions & { readonly overwrite?: boolean } = {}): Promise<PendingCall<'saveState'>> {
+    return this.#submit('saveState', 'save_weights', { path: name, overwrite: options.overwrite ?? false, ...wireSave(options) }, options);
   }
 
   /** Saves the weights as they are now, to be sampled from. */
-  async saveForSampler(name: string, options: SaveOptions = {}): Promise<SamplerPath> {
-    const fields = { path: name, kind: 'snapshot', ...ttl(options) };
-    return (await this.#save('save_weights_for_sampler', 'SaveWeightsForSampler', fields, options.signal)) as SamplerPath;
+  saveForSampler(name: string, options: SaveOptions = {}): Promise<SamplerPath> {
+    return this.#whole(this.submitSaveForSampler(name, options), options);
+  }
+
+  submitSaveForSampler(name: string, options: SaveOptions = {}): Promise<PendingCall<'saveForSampler'>> {
+    const fields = { path: name, kind: 'snapshot', ...wireSave(options) };
+    return this.#submit('saveForSampler', 'save_weights_for_sampler', fields, options);
+  }
+
+  /** A sampler of the weights as they are now, without a saved checkpoint: it ends with its session and cannot be opened again. */
+  saveAndSample(options: EphemeralOptions = {}): Promise<Sampler> {
+    return this.#whole(this.submitSaveAndSample(options), options);
+  }
+
+  submitSaveAndSample(options: EphemeralOptions = {}): Promise<PendingCall<'saveAndSample'>> {
+    const seqId = this.#context.takeSamplingSeqId();
+    const fields = { sampling_session_seq_id: seqId, kind: options.kind ?? 'snapshot', ...wireSave(options) };
+    return this.#submit('saveAndSample', 'save_weights_for_sampler', fields, options);
+  }
+
+  /** Saves the weights to be downloaded; see `checkpoints.externalWeightsUrls`. */
+  saveExternal(name: string, options: ExternalOptions = {}): Promise<SavedExternal> {
+    return this.#whole(this.submitSaveExternal(name, options), options);
+  }
+
+  submitSaveExternal(name: string, options: ExternalOptions = {}): Promise<PendingCall<'saveExternal'>> {
+    const fields = { path: name, age_encryption_recipients: options.ageRecipients, ...wireSave(options) };
+    return this.#submit('saveExternal', 'save_weights_external', fields, options);
   }
 
   /** Replaces the weights; with `optimizer` its moments too. Some services allow it only as a model's first call. */
-  async loadState(path: StatePath, { optimizer, signal }: CallOptions & { readonly optimizer: boolean }): Promise<void> {
-    await this.#order.run(
-      1,
-      (seqId) => this.#submit('load_weights', 'LoadWeights', seqId, { path, optimizer }, signal),
-      (future) => retrieveJson(this.#caller, future, loadedSchema, signal),
-    );
+  async loadState(path: StatePath, options: LoadOptions): Promise<void> {
+    await this.#whole(this.submitLoadState(path, options), options);
   }
 
-  async #loss(datums: Batch, lossFn: string, options: LossOptions, forwardOnly: boolean): Promise<ForwardBackwardOutput> {
-    const { lossConfig = {}, signal } = options;
-    const order = { modelId: this.modelId, lossFn, lossFnConfig: lossConfig, forwardOnly, signal };
-    const call = new LossCall(this.#caller, this.#chunks, datums.map(trainingDatum), order);
-    return this.#order.run(
-      call.chunks.length,
-      (firstSeqId) => call.submit(firstSeqId),
-      (futures) => call.retrieve(futures),
-    );
+  async submitLoadState(path: StatePath, options: LoadOptions): Promise<PendingCall<'loadState'>> {
+    refuseOtherKind(path, 'weights');
+    const fields = { path, optimizer: options.optimizer, weights_access_token: options.weightsAccessToken };
+    return this.#submit('loadState', 'load_weights', fields, options);
   }
 
-  #save(path: string, type: RequestType, fields: object, signal: AbortSignal | undefined): Promise<string> {
-    return this.#order.run(
-      1,
-      (seqId) => this.#submit(path, type, seqId, fields, signal),
-      async (future) => (await retrieveJson(this.#caller, future, savedSchema, signal)).path,
-    );
+  /** To wait for a call that was submitted before, by this client or in another process. Nothing is sent until `result`. */
+  resume<Kind extends CallKind>(saved: SavedCall<Kind>): PendingCall<Kind> {
+    if (saved.modelId !== this.modelId) {
+      throw new BadRequest(`the saved call is of model ${saved.modelId}, this is ${this.modelId}`, { call: 'resume' });
+    }
+    return new PendingCall(saved, savedFutures(saved), this.#context, (error) => this.#order.fail(error));
   }
 
-  #submit(path: string, type: RequestType, seqId: number, fields: object, signal: AbortSignal | undefined): Promise<Future> {
-    const body = JSON.stringify({ model_id: this.modelId, seq_id: seqId, ...fields, type: path });
-    return submit(this.#caller, { method: 'POST', path, body, phase: 'submit', subject: 'model', signal }, type, 'model');
+  /** Frees the model on the service; what it has saved stays. Later calls fail. */
+  async unload({ signal }: CallOptions = {}): Promise<void> {
+    const gone = new SessionLost('this client has unloaded the model', { call: 'unload_model' });
+    const body = JSON.stringify({ model_id: this.modelId, type: 'unload_model' });
+    const call = { method: 'POST', path: 'unload_model', body, phase: 'submit', subject: 'model', signal } as const;
+    const { caller } = this.#context;
+    const answer = await caller.json(call, unloadedSchema);
+    this.#order.fail(gone);
+    const promise = promiseSchema.safeParse(answer);
+    if (!promise.success) return;
+    const future = { requestId: promise.data.request_id, type: 'UnloadModel', subject: 'model' } as const;
+    await retrieve(caller, future, signal);
   }
-}
 
-function wireAdam(adam: AdamParams): Record<string, number> {
-  return {
-    learning_rate: adam.learningRate,
-    beta1: adam.beta1 ?? 0.9,
-    beta2: adam.beta2 ?? 0.95,
-    eps: adam.eps ?? 1e-12,
-    weight_decay: adam.weightDecay ?? 0,
-    grad_clip_norm: adam.gradClipNorm ?? 0,
-  };
-}
+  /** For callers that do not keep what they submit: any failure ends this client. */
+  async #whole<Kind extends CallKind>(pending: Promise<PendingCall<Kind>>, options: CallOptions): Promise<CallResults[Kind]> {
+    const submitted = await pending;
+    try {
+      return await submitted.result(options);
+    } catch (error) {
+      this.#order.fail(error);
+      throw error;
+    }
+  }
 
-function ttl({ ttlSeconds }: SaveOptions): { ttl_seconds?: number } {
-  return ttlSeconds === undefined ? {} : { ttl_seconds: ttlSeconds };
+  async #submitLoss<Kind extends 'forward' | 'forwardBackward'>(
+    kind: Kind,
+    datums: Batch,
+    lossFn: string,
+    { lossConfig = {}, signal }: LossOptions,
+  ): Promise<PendingCall<Kind>> {
+    const order = { modelId: this.modelId, lossFn, lossFnConfig: lossConfig, forwardOnly: kind === 'forward', signal };
+    const call = new LossCall(this.#context.caller, this.#context.chunks, datums.map(trainingDatum), order);
+    const { targetCounts } = call;
+    return this.#taken(kind, targetCounts.length, (seqId) => call.submit(seqId), targetCounts);
+  }
+
+  #submit<Kind extends CallKind>(kind: Kind, path: string, fields: object, { signal }: CallOptions): Promise<PendingCall<Kind>> {
+    return this.#taken(kind, 1, async (seqId) => {
+      const body = JSON.stringify({ model_id: this.modelId, seq_id: seqId, ...fields, type: path });
+      const call = { method: 'POST', path, body, phase: 'submit', subject: 'model', signal } as const;
+      return [await submit(this.#context.caller, call, REQUEST_TYPES[kind], 'model')];
+    });
+  }
+
+  async #taken<Kind extends CallKind>(
+    kind: Kind,
+    count: number,
+    send: (firstSeqId: number) => Promise<readonly Future[]>,
+    targetCounts?: TargetCounts,
+  ): Promise<PendingCall<Kind>> {
+    const { nextSeqId: seqId } = this;
+    const futures = await this.#order.submit(count, send);
+    const requestIds = futures.map(({ requestId }) => requestId);
+    const saved = { kind, modelId: this.modelId, seqId, requestIds, ...(targetCounts === undefined ? {} : { targetCounts }) };
+    return new PendingCall(saved, futures, this.#context, (error) => this.#order.fail(error));
+  }
 }

@@ -8,6 +8,8 @@ export type Check = (input: never, expected: never, family: VectorFamily, vector
 
 export type FamilyAdapter = {
   readonly family: string;
+  /** For families of which there are several, named by their file: `family` is how their names begin. */
+  readonly isPrefix?: boolean;
   /** One check per `input.kind`; families without kinds use `''`. */
   readonly kinds: Readonly<Record<string, Check>>;
 };
@@ -15,6 +17,12 @@ export type FamilyAdapter = {
 export type Verdict =
   | { readonly outcome: 'passed' }
   | { readonly outcome: 'failed' | 'differs' | 'refused' | 'unknown_kind' | 'not_applicable'; readonly detail: string };
+
+/** The adapter of a family, the one with its whole name first. */
+export function adapterOf(adapters: readonly FamilyAdapter[], family: string): FamilyAdapter | undefined {
+  const prefixed = (adapter: FamilyAdapter) => adapter.isPrefix && family.startsWith(adapter.family);
+  return adapters.find((adapter) => !adapter.isPrefix && adapter.family === family) ?? adapters.find(prefixed);
+}
 
 /** One case against the adapter of its family. */
 export async function judge(adapter: FamilyAdapter, family: VectorFamily, vector: VectorCase): Promise<Verdict> {

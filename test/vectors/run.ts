@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { adapters } from './adapters/index.ts';
-import { judge, type Verdict } from './judge.ts';
+import { adapterOf, judge, type Verdict } from './judge.ts';
 import { readVectorDir, type VectorFamily } from './vector-file.ts';
 
 type Judged = { readonly id: string; readonly verdict: Verdict };
@@ -19,7 +19,7 @@ async function main(args: readonly string[]): Promise<number> {
   }
   let failed = false;
   for (const family of families) {
-    const adapter = adapters.find((known) => known.family === family.family);
+    const adapter = adapterOf(adapters, family.family);
     if (!adapter) {
       console.log(`${family.family}: not known yet (${family.file}, ${family.cases.length} cases not run)`);
       continue;
@@ -39,11 +39,18 @@ function report(family: VectorFamily, judged: readonly Judged[]): void {
   console.log(`${family.family} ${having('passed').length + refused.length}/${judged.length}`);
   for (const one of having('failed')) console.log(`  FAILED ${one.id}: ${detail(one)}`);
   for (const one of having('differs')) console.log(`  differs (${detail(one)}): ${one.id}`);
-  for (const one of having('not_applicable')) console.log(`  not applicable: ${one.id}: ${detail(one)}`);
+  for (const [why, cases] of Map.groupBy(having('not_applicable'), detail)) console.log(`  not applicable: ${listed(cases)}: ${why}`);
   if (refused.length > 0)
     console.log(`  refused where the recorder converts (counted as passed): ${refused.map((one) => one.id).join(', ')}`);
   const unknown = Map.groupBy(having('unknown_kind'), detail);
   for (const [kind, cases] of unknown) console.log(`  kind ${kind || '(none)'} not known yet: ${cases.length} cases not run`);
+}
+
+const MOST_LISTED = 4;
+
+function listed(cases: readonly Judged[]): string {
+  const named = cases.slice(0, MOST_LISTED).map(({ id }) => id);
+  return cases.length > MOST_LISTED ? `${named.join(', ')} and ${cases.length - MOST_LISTED} more` : named.join(', ');
 }
 
 function usage(problem: string): number {

@@ -1,6 +1,7 @@
 export type Tolerance = { readonly absolute: number; readonly relative: number };
 /** 64-bit arithmetic whose order of summation may differ. */
 export const DOUBLE: Tolerance = { absolute: 1e-9, relative: 1e-9 };
+export const EXACT: Tolerance = { absolute: 0, relative: 0 };
 /** Values that went through 32-bit floats. */
 export const SINGLE: Tolerance = { absolute: 1e-9, relative: 1e-6 };
 

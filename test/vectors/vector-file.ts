@@ -20,6 +20,8 @@ export type VectorCase = {
 export type VectorFamily = {
   readonly family: string;
   readonly file: string;
+  /** Where the file lies: some families refer to a file beside them. */
+  readonly path: string;
   readonly cases: readonly VectorCase[];
   /** Keys of the file beside its cases, e.g. lists all cases refer to. */
   readonly extras: Readonly<Record<string, unknown>>;
@@ -35,6 +37,8 @@ const Case = z.looseObject({
   lenient: z.boolean().default(false),
 });
 const File = z.looseObject({ family: z.string(), cases: z.array(z.unknown()) });
+/** What a client returned in a whole session, step by step. */
+const Steps = z.looseObject({ steps: z.array(z.looseObject({ step: z.string() })) });
 
 /** Every vector file of a directory, by name. Files of another shape come back as families without cases. @throws when there is none. */
 export function readVectorDir(dir: string): VectorFamily[] {
@@ -48,13 +52,18 @@ export function readVectorFile(path: string, name: string): VectorFamily {
   const family = name.replace(/\.jsonl?$/, '');
   if (name.endsWith('.jsonl')) {
     const lines = text.split('\n').filter((line) => line.trim() !== '');
-    return { family, file: name, extras: {}, cases: lines.map((line, i) => toCase(parse(line, `${name} line ${i + 1}`), i)) };
+    return { family, file: name, path, extras: {}, cases: lines.map((line, i) => toCase(parse(line, `${name} line ${i + 1}`), i)) };
   }
   const literal = parse(text, name);
   const parsed = File.safeParse(literal);
-  if (!parsed.success) return { family, file: name, extras: {}, cases: [] };
+  if (!parsed.success) return { family, file: name, path, extras: {}, cases: stepsOf(literal) };
   const { cases, ...extras } = parsed.data;
-  return { family: extras.family, file: name, extras: plain(extras), cases: cases.map(toCase) };
+  return { family: extras.family, file: name, path, extras: plain(extras), cases: cases.map(toCase) };
+}
+
+function stepsOf(literal: unknown): VectorCase[] {
+  const parsed = Steps.safeParse(literal);
+  return parsed.success ? parsed.data.steps.map((step, i) => ({ ...toCase(step, i), id: step.step })) : [];
 }
 
 function toCase(literal: unknown, index: number): VectorCase {

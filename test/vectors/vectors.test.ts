@@ -5,14 +5,14 @@ import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterAll, describe, expect, it } from 'vitest';
 import { adapters } from './adapters/index.ts';
-import { judge } from './judge.ts';
+import { adapterOf, judge } from './judge.ts';
 import { readVectorDir } from './vector-file.ts';
 
-const fixtures = fileURLToPath(new URL('../fixtures/wmo', import.meta.url));
+const fixtures = ['wmo', 'tinker'].map((name) => fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url)));
 const runner = fileURLToPath(new URL('./run.ts', import.meta.url));
 
-describe.each(readVectorDir(fixtures))('vectors of $family', (family) => {
-  const adapter = adapters.find((known) => known.family === family.family);
+describe.each(fixtures.flatMap(readVectorDir))('vectors of $family', (family) => {
+  const adapter = adapterOf(adapters, family.family);
   const known = family.cases.filter(({ input }) => adapter?.kinds[(input as { kind?: string }).kind ?? '']);
   it.each(known)('$id: $note', async (vector) => {
     if (!adapter) throw new Error(`no adapter for ${family.family}`);

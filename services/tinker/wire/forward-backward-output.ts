@@ -45,48 +45,49 @@ export function encodeForwardBackwardOutput(output: ForwardBackwardOutput<Tensor
 
 /** @throws Error (from protobuf) or RangeError when the bytes are no valid output */
 export function decodeForwardBackwardOutput(bytes: Uint8Array): ForwardBackwardOutput {
-  const message = fromBinary(ForwardBackwardOutputSchema, bytes);
-  const type = message.lossFnOutputType.slice(message.lossFnOutputType.lastIndexOf(':') + 1);
-  return {
-    lossFnOutputType: type === '' && message.lossFnOutputs.length === 0 ? NO_RECORDS_TYPE : type,
-    lossFnOutputs: splitRecords(message.lossFnOutputs),
-    metrics: message.metrics,
-  };
+  const { lossFnOutputType: type, lossFnOutputs: records, metrics } = fromBinary(ForwardBackwardOutputSchema, bytes);
+  if (records.length === 0) return { lossFnOutputType: type || NO_RECORDS_TYPE, lossFnOutputs: [], metrics };
+  return { lossFnOutputType: type.slice(type.lastIndexOf(':') + 1), lossFnOutputs: joinRecords(records), metrics };
 }
 
-function splitRecords(records: readonly ArrayRecord[]): Record<string, TensorValue>[] {
+/** The records one after the other. Each has the same fields, but dtype and trailing shape of its own. */
+function joinRecords(records: readonly ArrayRecord[]): Record<string, TensorValue>[] {
+  const arrays = new Map<string, TensorValue[]>();
+  for (const { fields } of records) {
+    for (const [name, batched] of Object.entries(fields)) {
+      const all = arrays.get(name) ?? [];
+      for (const array of splitBatched(name, batched)) all.push(array);
+      arrays.set(name, all);
+    }
+  }
   // Writers that count no datums anywhere mean: as many as the first field has.
-  const uncounted = records.every((record) => record.numDatums === 0n);
-  return records.flatMap((record) => {
-    const count = uncounted ? (Object.values(record.fields).map(datumsIn)[0] ?? 0) : Number(record.numDatums);
-    const datums = Array.from({ length: count }, (): Record<string, TensorValue> => ({}));
-    for (const [name, batched] of Object.entries(record.fields)) splitField(name, batched, datums);
-    return datums;
-  });
-}
-
-function datumsIn(batched: BatchedTensor): number {
-  return Math.max(0, batched.offsets.byteLength / 8 - 1);
+  const counted = records.reduce((sum, { numDatums }) => sum + Number(numDatums), 0);
+  const count = counted || ([...arrays.values()][0]?.length ?? 0);
+  for (const [name, perDatum] of arrays) {
+    if (perDatum.length !== count)
+      throw new RangeError(`field "${name}" has arrays for ${perDatum.length} datums, the records count ${count}`);
+  }
+  return Array.from({ length: count }, (_, i) =>
+    Object.fromEntries(Array.from(arrays, ([name, perDatum]) => [name, perDatum[i] as TensorValue] as const)),
+  );
 }
 
 /** Offsets are byte positions in the stored bytes, so they are divided by the stored width, not by the width after widening. */
-function splitField(name: string, batched: BatchedTensor, datums: Record<string, TensorValue>[]): void {
-  if (datumsIn(batched) !== datums.length) {
-    throw new RangeError(`field "${name}" has arrays for ${datumsIn(batched)} datums, its record counts ${datums.length}`);
-  }
+function splitBatched(name: string, batched: BatchedTensor): TensorValue[] {
   const offsets = readInt64AsInt32(batched.offsets);
   const values = readValues(batched.data, batched.dtype);
   const width = wireWidth(batched.dtype);
   const trailing = batched.trailingShape.map(Number);
-  for (const [i, datum] of datums.entries()) {
+  const rowElements = elementCount(trailing);
+  return Array.from({ length: Math.max(0, offsets.length - 1) }, (_, i) => {
     const start = (offsets[i] as number) / width;
     const end = (offsets[i + 1] as number) / width;
-    const rows = (end - start) / elementCount(trailing);
+    const rows = rowElements === 0 ? 0 : (end - start) / rowElements;
     if (!(Number.isInteger(start) && start >= 0 && end <= values.length && Number.isInteger(rows) && rows >= 0)) {
       throw new RangeError(`field "${name}": datum ${i} spans bytes ${offsets[i]} .. ${offsets[i + 1]} of ${batched.data.byteLength}`);
     }
-    datum[name] = { values: values.slice(start, end), shape: [rows, ...trailing] };
-  }
+    return { values: values.slice(start, end), shape: [rows, ...trailing] };
+  });
 }
 
 function toBatchedTensor(name: string, datums: readonly Readonly<Record<string, TensorInput>>[]): BatchedTensor {

@@ -7,11 +7,12 @@ import {
   SampleResponseSchema,
   StopReason,
   TopkLogprobsSchema,
+  type SampledSequence as WireSampledSequence,
   type SampleResponse as WireSampleResponse,
   type TopkLogprobs as WireTopk,
 } from './tinker_public_pb.ts';
 
-/** k candidates at each of `length` positions, row-major. Entries with a log-probability at or below TOPK_MASK are padding. */
+/** k candidates at each of `length` positions, row-major. A row with fewer is padded at its end with id 0 and TOPK_MASK. */
 export type TopkTable = {
   readonly k: number;
   readonly length: number;
@@ -43,13 +44,11 @@ export type SampleResponse = {
 
 /** The candidates at one position without the padding, best first as the server sent them. Empty when the row is all padding (position 0). */
 export function topkRow(table: TopkTable, position: number): { tokenId: number; logprob: number }[] {
-  const row: { tokenId: number; logprob: number }[] = [];
-  for (let at = position * table.k; at < (position + 1) * table.k; at++) {
-    const tokenId = table.tokenIds[at];
-    const logprob = table.logprobs[at];
-    if (tokenId !== undefined && logprob !== undefined && logprob > TOPK_MASK) row.push({ tokenId, logprob });
-  }
-  return row;
+  const start = position * table.k;
+  let end = Math.min(start + table.k, table.tokenIds.length);
+  while (end > start && table.tokenIds[end - 1] === 0 && table.logprobs[end - 1] === TOPK_MASK) end--;
+  const logprobs = table.logprobs.subarray(start, end);
+  return Array.from(table.tokenIds.subarray(start, end), (tokenId, i) => ({ tokenId, logprob: logprobs[i] as number }));
 }
 
 export function encodeSampleResponse(response: SampleResponse): Uint8Array<ArrayBuffer> {
@@ -82,15 +81,21 @@ export function decodeSampleResponse(bytes: Uint8Array): SampleResponse {
     sequences: message.sequences.map((sequence) => ({
       tokens: readInt32(sequence.tokens),
       logprobs: sequence.logprobs?.byteLength ? readFloat32(sequence.logprobs) : null,
-      stopReason: sequence.stopReason === StopReason.STOP ? 'stop' : 'length',
+      stopReason: fromWireStop(sequence.stopReason),
       topk: fromWireTopk(sequence.topkSampledLogprobs),
     })),
-    promptLogprobs: message.promptLogprobs === undefined ? null : readFloat32(message.promptLogprobs),
+    promptLogprobs: message.promptLogprobs?.byteLength ? readFloat32(message.promptLogprobs) : null,
     topkPromptLogprobs: fromWireTopk(message.topkPromptLogprobs),
     promptCacheHitTokens: message.promptCacheHitTokens,
     targetPromptLogprobs: message.targetPromptLogprobs === undefined ? null : fromWireTensor(message.targetPromptLogprobs),
     promptAltTokens: fromWireAltTokens(message),
   };
+}
+
+function fromWireStop(reason: WireSampledSequence['stopReason']): SampledSequence['stopReason'] {
+  if (reason === StopReason.STOP) return 'stop';
+  if (reason === StopReason.LENGTH) return 'length';
+  throw new RangeError(`unknown stop reason ${reason}`);
 }
 
 function fromWireAltTokens({ promptAltTokens: alt }: WireSampleResponse): SampleResponse['promptAltTokens'] {

@@ -11,11 +11,12 @@ export type TensorValue = {
   readonly sparse?: { readonly crowIndices: Int32Array; readonly colIndices: Int32Array };
 };
 
-/** A bare array stands for a 1-D tensor of its length. */
-export type TensorInput = TensorValue | TensorValue['values'];
+/** A bare array stands for a 1-D tensor of its length. A shape that is left out is not sent; readers take such a tensor as 1-D. */
+export type TensorInput = (Omit<TensorValue, 'shape'> & { readonly shape?: TensorValue['shape'] }) | TensorValue['values'];
 
 export function asTensorValue(input: TensorInput): TensorValue {
-  return ArrayBuffer.isView(input) ? { values: input, shape: [input.length] } : input;
+  if (ArrayBuffer.isView(input)) return { values: input, shape: [input.length] };
+  return { ...input, shape: input.shape ?? [input.values.length] };
 }
 
 export function toWireTensor(input: TensorInput): Tensor {
@@ -48,7 +49,10 @@ export function fromWireTensor(tensor: Tensor): TensorValue {
   if (data.case === 'sparseCsr') {
     const { values, crowIndices, colIndices } = data.value;
     const sparse = { crowIndices: readInt64AsInt32(crowIndices), colIndices: readInt64AsInt32(colIndices) };
-    return { values: readValues(values, tensor.dtype), shape, sparse };
+    const stored = readValues(values, tensor.dtype);
+    if (stored.length !== sparse.colIndices.length)
+      throw new RangeError(`a sparse tensor holds ${stored.length} values for ${sparse.colIndices.length} columns`);
+    return { values: stored, shape, sparse };
   }
   const values = readValues(data.value ?? new Uint8Array(0), tensor.dtype);
   if (shape.length === 0) return { values, shape: [values.length] };

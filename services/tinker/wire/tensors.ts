@@ -35,6 +35,28 @@ export function int64Bytes(values: Int32Array | BigInt64Array): Uint8Array<Array
   return littleEndianBytes(words, 4);
 }
 
+/**
+ * Writes the array's int64 or float32 bytes, little-endian, straight into `target`, which may begin at any byte: 64-bit and
+ * float values by one copy, 32-bit integers widened on the way. `target` has `wireBytes(values)` bytes.
+ */
+export function writeWire(values: NumberArray, target: Uint8Array): void {
+  if (!(values instanceof Int32Array)) {
+    target.set(littleEndianBytes(values, values instanceof Float32Array ? 4 : 8));
+    return;
+  }
+  const view = new DataView(target.buffer, target.byteOffset, target.byteLength);
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i] as number;
+    view.setInt32(8 * i, value, true);
+    view.setInt32(8 * i + 4, value >> 31, true);
+  }
+}
+
+/** The size of the array on the wire: integers are int64 there. */
+export function wireBytes(values: NumberArray): number {
+  return values.length * (values instanceof Float32Array ? 4 : 8);
+}
+
 /** @throws RangeError when the length is not a multiple of 4 */
 export function readInt32(bytes: Uint8Array): Int32Array<ArrayBuffer> {
   return new Int32Array(alignedCopy(bytes, 4, 4));
@@ -72,7 +94,8 @@ export function readInt64AsInt32(bytes: Uint8Array): Int32Array<ArrayBuffer> {
   return values;
 }
 
-type NumberArray = Int32Array | Float32Array | BigInt64Array;
+/** A tensor's elements in memory. */
+export type NumberArray = Int32Array | Float32Array | BigInt64Array;
 
 function littleEndianBytes(values: NumberArray, width: 4 | 8): Uint8Array<ArrayBuffer> {
   // Nothing here shares memory between threads, so the buffer is a plain ArrayBuffer.

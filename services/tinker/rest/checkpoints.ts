@@ -1,0 +1,136 @@
+import { z } from 'zod';
+import type { SamplerPath, StatePath } from '../../../core/ids.ts';
+import type { Caller } from '../caller.ts';
+import { BadRequest } from '../errors.ts';
+import { type PathParts, pathParts } from '../paths.ts';
+import { cursorSchema, everyPage, type Page, type PageOptions } from './paging.ts';
+import { getJson, ifSupported, sendOnly } from './request.ts';
+
+/** Null and `isPublic: false` where the service does not say. */
+export type Checkpoint = {
+  /** `weights/<name>`, `sampler_weights/<name>` or `external_weights/<name>`; some servers leave the kind out. */
+  readonly id: string;
+  /** `training`, `sampler` or `external`. */
+  readonly type: string;
+  readonly path: string;
+  /** ISO 8601. */
+  readonly savedAt: string | null;
+  readonly sizeBytes: number | null;
+  readonly isPublic: boolean;
+  readonly userMetadata: Readonly<Record<string, string>> | null;
+  /** ISO 8601; null also when it never expires. */
+  readonly expiresAt: string | null;
+};
+
+/** Where the files of saved external weights can be fetched, and until when (ISO 8601). */
+export type ExternalWeightsUrls = { readonly urls: Readonly<Record<string, string>>; readonly expiresAt: string | null };
+
+export const checkpointSchema = z.object({
+  checkpoint_id: z.string(),
+  checkpoint_type: z.string(),
+  tinker_path: z.string(),
+  time: z.string().nullish(),
+  size_bytes: z.number().nullish(),
+  public: z.boolean().nullish(),
+  user_metadata: z.record(z.string(), z.string()).nullish(),
+  expires_at: z.string().nullish(),
+});
+const listSchema = z.object({ checkpoints: z.array(checkpointSchema), cursor: cursorSchema });
+const urlsSchema = z.object({ urls: z.record(z.string(), z.string()), expires: z.string().nullish() });
+
+const PAGE_LIMIT = 100;
+
+/** Saved weights: list, publish, let expire, delete. Where it answers false, the service does not have the call. */
+export class Checkpoints {
+  readonly #caller: Caller;
+
+  constructor(caller: Caller) {
+    this.#caller = caller;
+  }
+
+  /** What a model has saved. */
+  async list(modelId: string): Promise<Checkpoint[]> {
+    const { checkpoints } = await getJson(this.#caller, `training_runs/${modelId}/checkpoints`, {}, listSchema);
+    return checkpoints.map(checkpointOf);
+  }
+
+  /** One page of what all of the account's models have saved. */
+  async page({ limit = PAGE_LIMIT, offset = 0 }: PageOptions = {}): Promise<Page<Checkpoint>> {
+    const { checkpoints, cursor } = await getJson(this.#caller, 'checkpoints', { limit, offset }, listSchema);
+    return { items: checkpoints.map(checkpointOf), totalCount: cursor?.total_count ?? null };
+  }
+
+  /** All that all of the account's models have saved, page by page. */
+  all(): AsyncGenerator<Checkpoint> {
+    return everyPage(PAGE_LIMIT, (options) => this.page(options));
+  }
+
+  /**
+   * The listed checkpoint that a save answered this path for; null when the service does not list it, as after a save that did not persist.
+   * Servers may list another form of the path than they answered: run, kind and name count.
+   */
+  async find(path: SamplerPath | StatePath): Promise<Checkpoint | null> {
+    const [, run, name] = /^tinker:\/\/([^/]+)\/(?:[^/]+\/)?([^/]+)$/.exec(path) ?? [];
+    if (run === undefined || name === undefined) throw notAPath(path);
+    const kind = pathParts(path)?.kind;
+    const isIt = (listed: Checkpoint) => {
+      if (listed.path === path) return true;
+      const parts = pathParts(listed.path);
+      return parts !== null && parts.run === run && parts.name === name && parts.kind === (kind ?? 'sampler_weights');
+    };
+    return (await this.list(run)).find(isIt) ?? null;
+  }
+
+  /** @throws BadRequest when there is no such checkpoint */
+  async delete(path: SamplerPath | StatePath | string): Promise<void> {
+    await sendOnly(this.#caller, 'DELETE', checkpointUrl(path));
+  }
+
+  /** Lets everybody use the checkpoint. */
+  publish(path: SamplerPath | StatePath): Promise<boolean> {
+    return this.#isDone('POST', `${checkpointUrl(path)}/publish`);
+  }
+
+  unpublish(path: SamplerPath | StatePath): Promise<boolean> {
+    return this.#isDone('DELETE', `${checkpointUrl(path)}/publish`);
+  }
+
+  /** Lets the checkpoint expire that many seconds from now (3600 .. 10 years), or never with null. */
+  setTtl(path: SamplerPath | StatePath, ttlSeconds: number | null): Promise<boolean> {
+    return this.#isDone('PUT', `${checkpointUrl(path)}/ttl`, { ttl_seconds: ttlSeconds });
+  }
+
+  /** Of what `saveExternal` answered. */
+  async externalWeightsUrls(path: string): Promise<ExternalWeightsUrls> {
+    const { urls, expires } = await getJson(this.#caller, `${checkpointUrl(path)}/external_weights_urls`, {}, urlsSchema);
+    return { urls, expiresAt: expires ?? null };
+  }
+
+  async #isDone(method: 'POST' | 'PUT' | 'DELETE', url: string, body?: object): Promise<boolean> {
+    return (await ifSupported(sendOnly(this.#caller, method, url, body).then(() => true))) ?? false;
+  }
+}
+
+export function checkpointOf(listed: z.infer<typeof checkpointSchema>): Checkpoint {
+  return {
+    id: listed.checkpoint_id,
+    type: listed.checkpoint_type,
+    path: listed.tinker_path,
+    savedAt: listed.time ?? null,
+    sizeBytes: listed.size_bytes ?? null,
+    isPublic: listed.public ?? false,
+    userMetadata: listed.user_metadata ?? null,
+    expiresAt: listed.expires_at ?? null,
+  };
+}
+
+/** The id keeps its slash: `training_runs/<run>/checkpoints/weights/<name>`. */
+function checkpointUrl(path: string): string {
+  const parts: PathParts | null = pathParts(path);
+  if (parts === null) throw notAPath(path);
+  return `training_runs/${parts.run}/checkpoints/${parts.kind}/${parts.name}`;
+}
+
+function notAPath(path: string): BadRequest {
+  return new BadRequest(`"${path}" is not tinker://<run>/<weights|sampler_weights|external_weights>/<name>`, { call: 'checkpoints' });
+}

@@ -1,0 +1,46 @@
+import type { z } from 'zod';
+import type { Caller } from '../caller.ts';
+import { BadRequest } from '../errors.ts';
+import type { HttpCall } from '../http.ts';
+
+/** Whose things a listing shows: the caller's own, or all that the caller may see. */
+export type AccessScope = 'owned' | 'accessible';
+
+export type Query = Readonly<Record<string, string | number | undefined>>;
+
+const DIRECT = { phase: 'submit', subject: 'other' } as const;
+
+/** @throws BadRequest when there is no such thing, ServiceFailed when the answer does not fit the protocol */
+export function getJson<Schema extends z.ZodType>(caller: Caller, path: string, query: Query, schema: Schema): Promise<z.infer<Schema>> {
+  return caller.json({ ...DIRECT, method: 'GET', path: withQuery(path, query) }, schema);
+}
+
+export function postJson<Schema extends z.ZodType>(
+  caller: Caller,
+  path: string,
+  body: object,
+  schema: Schema,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<z.infer<Schema>> {
+  return caller.json({ ...DIRECT, method: 'POST', path, body: JSON.stringify(body), headers }, schema);
+}
+
+/** For answers without content. */
+export async function sendOnly(caller: Caller, method: HttpCall['method'], path: string, body?: object): Promise<void> {
+  await caller.send({ ...DIRECT, method, path, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+}
+
+/** Null from servers that do not have the call; they answer 404 or 405. @throws whatever else `work` throws */
+export async function ifSupported<T>(work: Promise<T>): Promise<T | null> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof BadRequest && (error.status === 404 || error.status === 405)) return null;
+    throw error;
+  }
+}
+
+function withQuery(path: string, query: Query): string {
+  const given = Object.entries(query).flatMap(([key, value]) => (value === undefined ? [] : [[key, String(value)] as [string, string]]));
+  return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`;
+}

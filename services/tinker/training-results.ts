@@ -1,0 +1,87 @@
+import type { SamplerPath, StatePath } from '../../core/ids.ts';
+import { ephemeralSchema, loadedSchema, optimStepSchema, savedExternalSchema, savedSchema } from './answers.ts';
+import type { Caller } from './caller.ts';
+import { ServiceFailed, TrainingStateUnknown } from './errors.ts';
+import { type Future, type RequestType, retrieveJson } from './futures.ts';
+import { retrieveLoss } from './loss-result.ts';
+import type { SavedCall } from './pending-call.ts';
+import type { Sampler } from './sampler.ts';
+import type { ForwardBackwardOutput } from './wire/index.ts';
+
+export type OptimStepResult = { readonly metrics: Readonly<Record<string, number>> };
+export type SavedExternal = { readonly path: string; readonly sizeBytes: number | null };
+
+/** The training calls that answer a future, and what they bring. */
+export type CallResults = {
+  readonly forward: ForwardBackwardOutput;
+  readonly forwardBackward: ForwardBackwardOutput;
+  readonly optimStep: OptimStepResult;
+  readonly saveState: StatePath;
+  readonly saveForSampler: SamplerPath;
+  readonly saveAndSample: Sampler;
+  readonly saveExternal: SavedExternal;
+  /** The path that the service names, where it names one. */
+  readonly loadState: string | null;
+};
+export type CallKind = keyof CallResults;
+
+/** The type that the service is told when a result is fetched. */
+export const REQUEST_TYPES: Readonly<Record<CallKind, RequestType>> = {
+  forward: 'Forward',
+  forwardBackward: 'ForwardBackward',
+  optimStep: 'OptimStep',
+  saveState: 'SaveWeights',
+  saveForSampler: 'SaveWeightsForSampler',
+  saveAndSample: 'SaveWeightsForSampler',
+  saveExternal: 'SaveWeightsExternal',
+  loadState: 'LoadWeights',
+};
+
+/** What reading a result needs besides the future. */
+export type ResultContext = {
+  readonly caller: Caller;
+  /** A sampler of a sampling session that the service has just opened. */
+  readonly samplerOf: (samplingSessionId: string) => Sampler;
+};
+
+type Reader<Result> = (
+  context: ResultContext,
+  saved: SavedCall,
+  futures: readonly Future[],
+  signal: AbortSignal | undefined,
+) => Promise<Result>;
+
+const loss =
+  (forwardOnly: boolean): Reader<ForwardBackwardOutput> =>
+  ({ caller }, { targetCounts = [] }, futures, signal) =>
+    retrieveLoss(caller, futures, { targetCounts, forwardOnly }, signal);
+
+/** How each call's result is fetched and read. */
+export const READERS: { readonly [Kind in CallKind]: Reader<CallResults[Kind]> } = {
+  forward: loss(true),
+  forwardBackward: loss(false),
+  optimStep: async ({ caller }, _, [future], signal) => {
+    try {
+      return { metrics: (await retrieveJson(caller, known(future), optimStepSchema, signal)).metrics ?? {} };
+    } catch (error) {
+      if (!(error instanceof ServiceFailed)) throw error;
+      const message = `the update may or may not have been made (${error.message}); rebuild the model from its last saved state`;
+      throw new TrainingStateUnknown(message, { call: 'optim_step', requestId: error.requestId, cause: error });
+    }
+  },
+  saveState: async ({ caller }, _, [future], signal) => (await retrieveJson(caller, known(future), savedSchema, signal)).path as StatePath,
+  saveForSampler: async ({ caller }, _, [future], signal) =>
+    (await retrieveJson(caller, known(future), savedSchema, signal)).path as SamplerPath,
+  saveAndSample: async ({ caller, samplerOf }, _, [future], signal) =>
+    samplerOf((await retrieveJson(caller, known(future), ephemeralSchema, signal)).sampling_session_id),
+  saveExternal: async ({ caller }, _, [future], signal) => {
+    const { path, size_bytes } = await retrieveJson(caller, known(future), savedExternalSchema, signal);
+    return { path, sizeBytes: size_bytes ?? null };
+  },
+  loadState: async ({ caller }, _, [future], signal) => (await retrieveJson(caller, known(future), loadedSchema, signal)).path ?? null,
+};
+
+function known(future: Future | undefined): Future {
+  if (future === undefined) throw new RangeError('a saved call names at least one request id');
+  return future;
+}

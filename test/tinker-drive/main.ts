@@ -1,0 +1,87 @@
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import packageJson from '../../package.json' with { type: 'json' };
+import { CredentialRefused, SettingMissing, TinkerClient, type TrainingBodies } from '../../services/tinker/index.ts';
+import { Recorder } from './recorder.ts';
+import { drive } from './steps.ts';
+
+/**
+ * `npm run drive-tinker`: puts our client through the calls that the official client's recordings were made with, and writes what it
+ * got in the recordings' shape. Exit 0 when every step ran, whatever it met; 1 when the service cannot be reached; 2 on bad settings.
+ */
+
+const CONNECT_PATIENCE_MS = 10_000;
+const LOOPBACK_KEY = 'tml-dev';
+
+type Flags = {
+  readonly baseUrl: string;
+  readonly model: string;
+  readonly out: string;
+  readonly skip: readonly string[];
+  readonly trainingBodies: TrainingBodies;
+  readonly stepTimeout: number;
+};
+
+function parseFlags(args: readonly string[]): Flags {
+  const command = new Command('drive-tinker')
+    .description('Drives our Tinker client through every call of interest and writes what it got. The key is TINKER_API_KEY.')
+    .requiredOption('--base-url <url>', 'address of the service, without /api/v1', parseUrl)
+    .requiredOption('--model <name>', "the service's base model")
+    .requiredOption('--out <file>', 'JSON file for the results, written after every step')
+    .option('--skip <steps>', 'steps to leave out, with commas between', (list) => list.split(',').filter(Boolean), [])
+    .addOption(
+      new Option('--training-bodies <form>', 'json for servers of before protobuf').choices(['protobuf', 'json']).default('protobuf'),
+    )
+    .option('--step-timeout <seconds>', 'for steps that name no time of their own', parseSeconds, 60)
+    .exitOverride()
+    .parse(args, { from: 'user' });
+  return command.opts<Flags>();
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  let flags: Flags;
+  try {
+    flags = parseFlags(args);
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    return error.exitCode === 0 ? 0 : 2;
+  }
+  const { baseUrl, model, out, skip, trainingBodies, stepTimeout } = flags;
+  const apiKey = process.env.TINKER_API_KEY || loopbackKey(baseUrl);
+  if (!apiKey) return failed('set TINKER_API_KEY to a key of the service', 2);
+  let client: TinkerClient;
+  try {
+    client = await TinkerClient.connect({ baseUrl, apiKey, trainingBodies, noProgressMs: CONNECT_PATIENCE_MS });
+  } catch (error) {
+    const isSetting = error instanceof SettingMissing || error instanceof CredentialRefused;
+    return failed(error instanceof Error ? error.message : String(error), isSetting ? 2 : 1);
+  }
+  const sdk = `${packageJson.name}-${packageJson.version}`;
+  const recorder = new Recorder({ sdk, out, skip: new Set(skip), stepTimeoutMs: stepTimeout * 1000 });
+  await drive({ recorder, client, baseUrl, apiKey, model });
+  return 0;
+}
+
+function loopbackKey(baseUrl: string): string | null {
+  if (!['127.0.0.1', 'localhost', '[::1]'].includes(new URL(baseUrl).hostname)) return null;
+  console.log(`no TINKER_API_KEY: ${baseUrl} is on this machine, so the key is ${LOOPBACK_KEY}`);
+  return LOOPBACK_KEY;
+}
+
+function parseUrl(text: string): string {
+  if (!/^https?:/.test(text) || !URL.canParse(text)) throw new InvalidArgumentError('must be an http or https address');
+  return text.replace(/\/+$/, '');
+}
+
+function parseSeconds(text: string): number {
+  const seconds = Number(text);
+  if (!(seconds > 0)) throw new InvalidArgumentError('must be a number of seconds above 0');
+  return seconds;
+}
+
+function failed(message: string, code: number): number {
+  console.error(`drive-tinker: ${message}`);
+  return code;
+}
+
+// A step that timed out may still be waiting: it must not keep the process.
+process.exit(await main(process.argv.slice(2)));

@@ -1,0 +1,75 @@
+import { renameSync, writeFileSync } from 'node:fs';
+
+/** What one step brought; `s`: seconds that it took. */
+export type StepRecord = { readonly step: string; readonly s: number; readonly result?: unknown; readonly error?: string };
+export type DriveResults = { readonly sdk: string; readonly steps: readonly StepRecord[] };
+
+export type RecorderOptions = {
+  readonly sdk: string;
+  /** Written whole after every step. */
+  readonly out: string;
+  readonly skip: ReadonlySet<string>;
+  /** For steps that name no time of their own. */
+  readonly stepTimeoutMs: number;
+};
+
+/** `value`: what later steps need; `result`: what is written. */
+export type StepOutcome<T> = { readonly value: T; readonly result: unknown };
+
+const LONGEST_ERROR_CHARS = 400;
+
+/** Runs steps one after another. A step that fails or takes too long is recorded as such, and the next one runs. */
+export class Recorder {
+  readonly #options: RecorderOptions;
+  readonly #steps: StepRecord[] = [];
+
+  constructor(options: RecorderOptions) {
+    this.#options = options;
+  }
+
+  get results(): DriveResults {
+    return { sdk: this.#options.sdk, steps: this.#steps };
+  }
+
+  /** The step's value; null when it was skipped or failed. */
+  async step<T>(name: string, work: () => Promise<StepOutcome<T>>, timeoutMs = this.#options.stepTimeoutMs): Promise<T | null> {
+    if (this.#options.skip.has(name)) return null;
+    const startMs = performance.now();
+    const seconds = () => Math.round((performance.now() - startMs) / 10) / 100;
+    try {
+      const { value, result } = await within(timeoutMs, work);
+      this.#add({ step: name, s: seconds(), result });
+      return value;
+    } catch (error) {
+      this.#add({ step: name, s: seconds(), error: error === TIMEOUT ? 'timeout' : textOf(error) });
+      return null;
+    }
+  }
+
+  #add(record: StepRecord): void {
+    this.#steps.push(record);
+    console.log(`${record.step} ${record.error ?? 'ok'} ${record.s}`);
+    const partial = `${this.#options.out}.${process.pid}.partial`;
+    writeFileSync(partial, JSON.stringify(this.results, null, 0));
+    renameSync(partial, this.#options.out);
+  }
+}
+
+const TIMEOUT = Symbol('timeout');
+
+async function within<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(TIMEOUT), timeoutMs);
+  });
+  try {
+    return await Promise.race([work(), tooLate]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function textOf(error: unknown): string {
+  const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  return text.slice(0, LONGEST_ERROR_CHARS);
+}
