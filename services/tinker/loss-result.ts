@@ -34,15 +34,19 @@ function combined(outputs: readonly ForwardBackwardOutput[], targetCounts: Targe
   }
 }
 
-/** @throws ServiceFailed when there is not one result per datum, or not one log-probability per target */
+/**
+ * Fewer log-probabilities than targets are the server's to decide, as for the official client; more belong to something else.
+ * @throws ServiceFailed when there is not one result per datum, or there are more log-probabilities than targets
+ */
 function requireResultsFor(targetCounts: readonly (number | null)[], outputs: ForwardBackwardOutput['lossFnOutputs']): void {
   if (outputs.length !== targetCounts.length) {
     throw new ServiceFailed(`sent ${targetCounts.length} datums, got results for ${outputs.length}`, { call: 'ForwardBackward' });
   }
   for (const [i, { logprobs }] of outputs.entries()) {
     const sent = targetCounts[i] ?? null;
-    if (sent === null || logprobs === undefined || logprobs.shape[0] === sent) continue;
-    throw new ServiceFailed(`datum ${i} has ${sent} target tokens, its result ${logprobs.shape[0]} log-probabilities`, {
+    const got = logprobs?.shape[0] ?? 0;
+    if (sent === null || got <= sent) continue;
+    throw new ServiceFailed(`datum ${i} has ${sent} target tokens, its result ${got} log-probabilities`, {
       call: 'ForwardBackward',
     });
   }
