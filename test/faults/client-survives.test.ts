@@ -36,6 +36,7 @@ describe('at every call', () => {
     ['500', { kind: 'status', status: 500, retry_after_ms: 20 }],
     ['502', { kind: 'status', status: 502 }],
     ['503, to be retried', { kind: 'status', status: 503, retry_after_ms: 20, should_retry: true }],
+    ['503, not to be retried at once', { kind: 'status', status: 503, retry_after_ms: 20, should_retry: false }],
     ['504', { kind: 'status', status: 504, retry_after_ms: 20 }],
   ])('%s', async (_, fault) => {
     await putFaults(url, ...CALLS.map((call) => on(call, fault)));
