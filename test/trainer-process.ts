@@ -72,6 +72,14 @@ export async function runTrainerProcess(flags: TrainerFlags): Promise<{ readonly
   return { code, stderr };
 }
 
+/** Starts the service and kills it so many ms later, ready or not. */
+export async function killTrainerAtStart(flags: TrainerFlags, afterMs: number): Promise<void> {
+  const child = launch(flags);
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  setTimeout(() => child.kill('SIGKILL'), afterMs);
+  await exited;
+}
+
 /** Plain calls over the wire, without a client's retries. */
 export class WireClient {
   readonly #url: string;

@@ -60,7 +60,7 @@ describe('training', () => {
     expect(await fixture.client.post('weights_info', { tinker_path: path })).toMatchObject({ base_model: STUDENT, lora_rank: 4 });
   });
 
-  it('fails what cannot be trained on with a message that names it, and goes on', async () => {
+  it('refuses what cannot be trained on with a message that names it, and goes on with the next number', async () => {
     const model = await fixture.createModel();
     const good = textDatum('$ ls\n');
     const cases: [string, Parameters<WireClient['forwardBackward']>[2], string][] = [
@@ -74,17 +74,29 @@ describe('training', () => {
       ['cross_entropy', [], 'data: is empty'],
     ];
     for (const [i, [loss, data, message]] of cases.entries()) {
-      const result = await fixture.client.retrieve(await fixture.client.forwardBackward(model, i + 1, data, loss));
-      expect(result).toEqual({ error: expect.stringContaining(message), category: 'user' });
+      const refusal = expect.stringMatching(/forward_backward: 400 .*/);
+      const refused = () => fixture.client.forwardBackward(model, i + 1, data, loss).catch((error: Error) => error.message);
+      expect(await refused()).toEqual(refusal);
+      expect(await refused()).toContain(message);
+      expect(await fixture.client.retrieve(`${model}:${i + 1}`)).toEqual({ error: expect.stringContaining(message), category: 'user' });
     }
-    const next = cases.length + 1;
-    const bad = await fixture.client.call('optim_step', { model_id: model, seq_id: next, adam_params: { ...ADAM, beta1: 2 } });
-    expect(bad).toEqual({ error: expect.stringContaining('adam_params.beta1'), category: 'user' });
-    const name = await fixture.client.call('save_weights', { model_id: model, seq_id: next + 1, path: '../x', overwrite: false });
-    expect(name).toEqual({ error: expect.stringContaining('path'), category: 'user' });
-    expect(
-      decodeLoss(await fixture.client.retrieve(await fixture.client.forwardBackward(model, next + 2, [good]))).lossFnOutputs,
-    ).toHaveLength(1);
+    const first = cases.length + 1;
+    const bodies: [string, Record<string, unknown>, string][] = [
+      ['optim_step', { adam_params: { ...ADAM, beta1: 2 } }, 'adam_params.beta1'],
+      ['save_weights', { path: '../x', overwrite: false }, 'path'],
+      ['load_weights', { path: 'tinker://a/sampler_weights/b', optimizer: true }, 'weights to sample from'],
+      ['save_weights_external', { path: 'x' }, 'not served here'],
+    ];
+    for (const [i, [path, body, message]] of bodies.entries()) {
+      const answer = await fixture.client.send('POST', path, { model_id: model, seq_id: first + i, ...body });
+      expect(answer).toEqual({ status: 400, body: { detail: expect.stringContaining(message) } });
+    }
+    const next = first + bodies.length;
+    expect(decodeLoss(await fixture.client.retrieve(await fixture.client.forwardBackward(model, next, [good]))).lossFnOutputs).toHaveLength(
+      1,
+    );
+    const conflict = await fixture.client.send('POST', 'optim_step', { model_id: model, seq_id: next, adam_params: ADAM });
+    expect(conflict).toEqual({ status: 400, body: { detail: expect.stringContaining(`${next} was a forward_backward call`) } });
   });
 
   it('lists runs and checkpoints, and removes a checkpoint', async () => {

@@ -62,8 +62,11 @@ export function errorOf(failure: Failure, call: string, subject: Subject): Tinke
 
 /** A call that waits in a queue of a service that answers, but where nothing completes. */
 export function stalledError(failure: Failure, call: string, stalledForMs: number): TinkerError {
-  const { detail, queueState } = failure;
+  const { detail, queueState, retryAfterMs } = failure;
   const queue = `${queueState ?? 'no state given'}${detail === '' ? '' : `, ${detail}`}`;
+  if (retryAfterMs !== null) {
+    return new RetryLater(`the service asks to come back in ${Math.round(retryAfterMs / 1000)} s (${queue})`, { call, ...failure });
+  }
   return new RetryLater(`nothing has completed for ${Math.round(stalledForMs / 1000)} s (queue: ${queue})`, { call, ...failure });
 }
 

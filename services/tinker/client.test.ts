@@ -157,6 +157,6 @@ describe('checkpoints', () => {
     expect(await client.checkpoints.setTtl(path, null)).toBe(true);
     expect(await client.checkpoints.setTtl(path, 3600)).toBe(false);
     await expect(client.checkpoints.delete(path)).rejects.toThrow(BadRequest);
-    await expect(client.checkpoints.delete('tinker://run/a' as StatePath)).rejects.toThrow(BadRequest);
+    await expect(client.checkpoints.delete('tinker://run/checkpoints/a' as StatePath)).rejects.toThrow(BadRequest);
   });
 });

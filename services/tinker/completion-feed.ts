@@ -1,6 +1,7 @@
 import { completionsSchema } from './answers.ts';
 import { type Call, type Caller, parseJson } from './caller.ts';
 import { stalledError } from './classify.ts';
+import { RetryLater } from './errors.ts';
 import { connectionFailure } from './http-failure.ts';
 import { Waiting } from './waiting.ts';
 
@@ -18,6 +19,8 @@ const ACKNOWLEDGE_TIMEOUT_MS = 5000;
 export class CompletionFeed {
   readonly #caller: Caller;
   readonly #samplingSessionId: string;
+  readonly #clone: number;
+  readonly #stalledMs: number;
   readonly #waiters = new Map<string, Waiter>();
   /** Completions that came before their sample was waited for. */
   readonly #early = new Map<string, Completion>();
@@ -29,9 +32,12 @@ export class CompletionFeed {
   #isRunning = false;
   #poll = new AbortController();
 
-  constructor(caller: Caller, samplingSessionId: string) {
+  /** `stalledMs`: a wait is given up when nothing of the client has completed for so long. */
+  constructor(caller: Caller, samplingSessionId: string, stalledMs: number, clone = 0) {
     this.#caller = caller;
+    this.#stalledMs = stalledMs;
     this.#samplingSessionId = samplingSessionId;
+    this.#clone = clone;
     caller.onClose(() => this.#poll.abort());
   }
 
@@ -86,7 +92,7 @@ export class CompletionFeed {
       else if (this.#fetched.length > 0 || this.#cursor !== this.#toldCursor) await this.#tell();
       else return;
     }
-    this.#failAll(new Error('the client was closed'));
+    this.#failAll(new RetryLater('this client was closed', { call: 'retrieve_futures' }));
   }
 
   async #pollOnce(): Promise<void> {
@@ -96,7 +102,14 @@ export class CompletionFeed {
     const fetched = this.#takeFetched();
     try {
       for (;;) {
-        const call: Call = { ...this.#call(fetched), timeoutMs: POLL_TIMEOUT_MS, phase: 'feed', reportedAs: 'Sample', signal };
+        const call: Call = {
+          ...this.#call(fetched),
+          timeoutMs: POLL_TIMEOUT_MS,
+          phase: 'feed',
+          reportedAs: 'Sample',
+          limits: { stalledMs: this.#stalledMs },
+          signal,
+        };
         const outcome = await this.#caller.attempt({ ...call, headers: waiting.headers(call) });
         if ('failure' in outcome) {
           await waiting.after(outcome.failure, call);
@@ -121,7 +134,7 @@ export class CompletionFeed {
   }
 
   #call(fetched: readonly string[], more: object = {}): Pick<Call, 'method' | 'path' | 'body' | 'subject'> {
-    const target = { type: 'sampling_session', sampling_session_id: this.#samplingSessionId, cloned_sampler_id: 0 };
+    const target = { type: 'sampling_session', sampling_session_id: this.#samplingSessionId, cloned_sampler_id: this.#clone };
     const body = JSON.stringify({ target, prev_cursor: this.#cursor, ...more, retrieved_request_ids: fetched });
     this.#toldCursor = this.#cursor;
     return { method: 'POST', path: 'retrieve_futures', body, subject: 'sampling session' };
@@ -149,7 +162,7 @@ export class CompletionFeed {
     for (const [requestId, waiter] of this.#waiters) {
       this.#caller.noteWait('Sample', waiter.sinceMs, null, null);
       const stalledForMs = this.#caller.stalledForMs(waiter.sinceMs);
-      if (stalledForMs <= this.#caller.connection.stalledMs) continue;
+      if (stalledForMs <= this.#stalledMs) continue;
       this.#waiters.delete(requestId);
       waiter.reject(stalledError({ ...connectionFailure('', undefined), requestId }, 'retrieve_futures', stalledForMs));
     }

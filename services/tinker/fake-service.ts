@@ -4,7 +4,16 @@ import { decodeForwardBackwardRequest, encodeForwardBackwardOutput, encodeSample
 /** For this folder's tests: a server at a real socket that speaks the protocol, with answers that a test may script. */
 
 export type Reply =
-  | { readonly status?: number; readonly json?: unknown; readonly protobuf?: Uint8Array; readonly headers?: Record<string, string> }
+  /** Looks at the request first. */
+  | ((request: SeenRequest) => Reply)
+  | {
+      readonly status?: number;
+      readonly json?: unknown;
+      readonly text?: string;
+      readonly protobuf?: Uint8Array;
+      readonly headers?: Record<string, string>;
+      readonly delayMs?: number;
+    }
   /** Never answers. */
   | 'hang'
   /** Closes the connection without an answer. */
@@ -15,6 +24,8 @@ export type SeenRequest = {
   readonly headers: IncomingHttpHeaders;
   readonly bytes: Buffer;
   readonly json: Record<string, unknown>;
+  /** The client's end of the connection it came over. */
+  readonly connection: number | undefined;
 };
 
 export const ONE_SAMPLE: SampleResponse = {
@@ -29,6 +40,7 @@ export const ONE_SAMPLE: SampleResponse = {
 export class FakeService implements AsyncDisposable {
   readonly seen: SeenRequest[] = [];
   readonly #scripts = new Map<string, Reply[]>();
+  readonly #usualReplies = new Map<string, Reply>();
   readonly #futures = new Map<string, Reply>();
   readonly #server: Server;
   #counter = 0;
@@ -41,9 +53,15 @@ export class FakeService implements AsyncDisposable {
         const bytes = Buffer.concat(parts);
         const isJson = request.headers['content-type'] === 'application/json';
         const path = (request.url ?? '').replace('/api/v1/', '');
-        const seen = { path, headers: request.headers, bytes, json: isJson ? JSON.parse(bytes.toString()) : {} };
+        const seen = {
+          path,
+          headers: request.headers,
+          bytes,
+          json: isJson ? JSON.parse(bytes.toString()) : {},
+          connection: request.socket.remotePort,
+        };
         this.seen.push(seen);
-        answer(response, this.#scripts.get(path)?.shift() ?? this.#usual(seen));
+        answer(response, this.#scripts.get(path)?.shift() ?? this.#usualReplies.get(path) ?? this.#usual(seen), seen);
       });
     });
   }
@@ -66,6 +84,11 @@ export class FakeService implements AsyncDisposable {
   /** The next answers of a path, before the usual ones. */
   script(path: string, ...replies: Reply[]): void {
     this.#scripts.set(path, [...(this.#scripts.get(path) ?? []), ...replies]);
+  }
+
+  /** What a path answers from here on, after what is scripted. */
+  usually(path: string, reply: Reply): void {
+    this.#usualReplies.set(path, reply);
   }
 
   to(path: string): SeenRequest[] {
@@ -130,13 +153,22 @@ function lossResult(bytes: Uint8Array): Uint8Array {
   return encodeForwardBackwardOutput({ lossFnOutputType: 'ArrayRecord', lossFnOutputs: outputs, metrics: { 'loss:sum': seqId } });
 }
 
-function answer(response: ServerResponse, reply: Reply): void {
+function answer(response: ServerResponse, reply: Reply, request: SeenRequest): void {
+  if (typeof reply === 'function') {
+    answer(response, reply(request), request);
+    return;
+  }
   if (reply === 'hang') return;
   if (reply === 'drop') {
     response.socket?.destroy();
     return;
   }
-  const { status = 200, json, protobuf, headers = {} } = reply;
+  const { status = 200, json, text = json === undefined ? '' : JSON.stringify(json), protobuf, headers = {}, delayMs } = reply;
+  if (delayMs !== undefined) {
+    const { delayMs: _, ...prompt } = reply;
+    setTimeout(() => answer(response, prompt, request), delayMs);
+    return;
+  }
   response.writeHead(status, { ...headers, 'content-type': protobuf === undefined ? 'application/json' : 'application/x-protobuf' });
-  response.end(protobuf ?? (json === undefined ? '' : JSON.stringify(json)));
+  response.end(protobuf ?? text);
 }

@@ -1,5 +1,8 @@
 /** A client of the Tinker protocol. See README.md. */
+
 export { type ClientOptions, type ConnectOptions, type FinishReason, TinkerClient } from './client.ts';
+export type { Clock } from './clock.ts';
+
 export {
   BadRequest,
   BillingPaused,
@@ -42,6 +45,7 @@ export {
   type Chunk,
   type ForwardBackwardOutput,
   type LossFnConfig,
+  type ProvenanceSpan,
   type TensorInput,
   type TensorValue,
   TOPK_MASK,

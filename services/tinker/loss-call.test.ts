@@ -123,6 +123,14 @@ describe('results', () => {
     expect(output.metrics).toEqual({ 'loss:sum': Number.NaN, 'n:sum': 2 });
   });
 
+  test('and bare names for them, as Python writes JSON', async () => {
+    const text = '{"loss_fn_outputs": [{"logprobs": {"data": [NaN, -Infinity, Infinity]}}], "metrics": {"loss:sum": NaN}}';
+    service.script('retrieve_future', { text });
+    const output = await run({}, [datum()]);
+    expect(output.lossFnOutputs[0]?.logprobs?.values).toEqual(Float32Array.of(Number.NaN, -inf, inf));
+    expect(output.metrics).toEqual({ 'loss:sum': Number.NaN });
+  });
+
   test('integers of JSON results, wide ones as text', async () => {
     const ids = { data: [1, '9223372036854775807'], dtype: 'int64' };
     service.script('retrieve_future', { json: { loss_fn_outputs: [{ ids }] } });

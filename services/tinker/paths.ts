@@ -6,6 +6,8 @@ export type SavedKind = 'weights' | 'sampler_weights' | 'external_weights';
 
 export type PathParts = { readonly run: string; readonly kind: SavedKind; readonly name: string };
 
+const TWO_PARTS = /^tinker:\/\/([^/?#\s]+)\/([^/?#\s]+)$/;
+
 const WHAT: Readonly<Record<SavedKind, string>> = {
   weights: 'training state',
   sampler_weights: 'weights for sampling',
@@ -16,6 +18,12 @@ const WHAT: Readonly<Record<SavedKind, string>> = {
 export function pathParts(text: string): PathParts | null {
   const [, run, kind, name] = /^tinker:\/\/([^/?#\s]+)\/(weights|sampler_weights|external_weights)\/([^/?#\s]+)$/.exec(text) ?? [];
   return run === undefined || name === undefined ? null : { run, kind: kind as SavedKind, name };
+}
+
+/** The same; the two parts `tinker://<run>/<name>`, which some servers answer a save for sampling with, are of that kind. */
+export function savedParts(text: string): PathParts | null {
+  const [, run, name] = TWO_PARTS.exec(text) ?? [];
+  return run === undefined || name === undefined ? pathParts(text) : { run, kind: 'sampler_weights', name };
 }
 
 /** @throws BadRequest when it is not `tinker://<run>/weights/<name>`; it says what else it is */
@@ -29,8 +37,7 @@ export function statePath(text: string): StatePath {
  * @throws BadRequest when it is not `tinker://<run>/sampler_weights/<name>`; it says what else it is
  */
 export function samplerPath(text: string): SamplerPath {
-  const isTwoParts = /^tinker:\/\/[^/?#\s]+\/[^/?#\s]+$/.test(text);
-  if (!isTwoParts && pathParts(text)?.kind !== 'sampler_weights') throw wrongPath(text, 'sampler_weights', 'saveForSampler');
+  if (savedParts(text)?.kind !== 'sampler_weights') throw wrongPath(text, 'sampler_weights', 'saveForSampler');
   return text as SamplerPath;
 }
 
@@ -39,13 +46,13 @@ export function samplerPath(text: string): SamplerPath {
  * @throws BadRequest
  */
 export function refuseOtherKind(path: string, wanted: 'weights' | 'sampler_weights'): void {
-  const kind = pathParts(path)?.kind;
+  const kind = savedParts(path)?.kind;
   const isOther = kind !== undefined && kind !== wanted;
   if (isOther || !path.startsWith('tinker://')) throw wrongPath(path, wanted, wanted === 'weights' ? 'saveState' : 'saveForSampler');
 }
 
 function wrongPath(text: string, wanted: SavedKind, saver: string): BadRequest {
-  const kind = pathParts(text)?.kind;
+  const kind = savedParts(text)?.kind;
   const is = kind === undefined ? 'no path of saved weights' : WHAT[kind];
   const message = `"${text}" is ${is}; needed is ${WHAT[wanted]}: tinker://<run>/${wanted}/<name>, as ${saver} answers it`;
   return new BadRequest(message, { call: wanted === 'weights' ? 'statePath' : 'samplerPath' });

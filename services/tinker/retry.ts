@@ -45,15 +45,18 @@ const FEED_PAUSE_MS = 1000;
 const BUSY_SAMPLE_PAUSE_MS = 1000;
 const BUSY_LARGE_SAMPLE_PAUSE_MS = 5000;
 
-/** The one function that decides retries: how long to wait before the same request is sent again, or null to raise. */
-export function retryOf(failure: Failure, state: RetryState, limits: RetryLimits): Retry | null {
+/**
+ * The one function that decides retries: how long to wait before the same request is sent again; null to raise the
+ * failure, `stalled` to say that the service answers but nothing moves.
+ */
+export function retryOf(failure: Failure, state: RetryState, limits: RetryLimits): Retry | 'stalled' | null {
   const wanted = wantedDelayMs(failure, state);
   if (wanted === null) return null;
   const delayMs = failure.retryAfterMs ?? wanted;
-  const isOver = isSignOfLife(failure, state.phase)
-    ? state.stalledForMs > limits.stalledMs || delayMs > limits.stalledMs
-    : state.failingForMs > limits.noProgressMs;
-  return isOver ? null : { delayMs, isOfTransport: state.phase === 'submit' && failure.shouldRetry !== false };
+  const isAlive = isSignOfLife(failure, state.phase);
+  if (isAlive && Math.max(state.stalledForMs, delayMs) > limits.stalledMs) return 'stalled';
+  if (!isAlive && state.failingForMs > limits.noProgressMs) return null;
+  return { delayMs, isOfTransport: state.phase === 'submit' && failure.shouldRetry !== false };
 }
 
 /** The service speaks, it only has no time: one that says when to come back is not dead either. */

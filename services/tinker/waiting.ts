@@ -45,11 +45,9 @@ export class Waiting {
     this.#note(failure, call);
     const state = this.#state(call);
     const retry = this.#caller.isClosed ? null : retryOf(failure, state, { ...this.#caller.connection, ...call.limits });
-    if (retry === null) {
-      const known = call.requestId === undefined ? failure : { ...failure, requestId: call.requestId };
-      const isStalled = isSignOfLife(failure, call.phase) && call.phase !== 'once' && !this.#caller.isClosed;
-      throw isStalled ? stalledError(known, call.path, state.stalledForMs) : errorOf(known, call.path, call.subject);
-    }
+    const known = call.requestId === undefined ? failure : { ...failure, requestId: call.requestId };
+    if (retry === 'stalled') throw stalledError(known, call.path, state.stalledForMs);
+    if (retry === null) throw errorOf(known, call.path, call.subject);
     this.#count(failure);
     if (retry.isOfTransport) this.#repetitions++;
     else this.#newAttempt();

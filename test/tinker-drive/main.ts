@@ -9,7 +9,7 @@ import { drive } from './steps.ts';
  * got in the recordings' shape. Exit 0 when every step ran, whatever it met; 1 when the service cannot be reached; 2 on bad settings.
  */
 
-const CONNECT_PATIENCE_MS = 10_000;
+const CONNECT_PATIENCE_MS = 5_000;
 const LOOPBACK_KEY = 'tml-dev';
 
 type Flags = {

@@ -1,12 +1,14 @@
+import { checkRequest } from './decode-request.ts';
 import { forwardHead, forwardLayers, type Segment, takeActivations } from './forward.ts';
 import { Arena, heap as heapOfThread } from './heap.ts';
 import { type CachedSequence, KeyValuePool } from './kv-pool.ts';
-import { type PromptScores, scorePrompt, unscored } from './prompt-scores.ts';
+import { NO_SCORES, type PromptScores, scorePrompt, unscored } from './prompt-scores.ts';
 import { uniformStream } from './random.ts';
 import { resident } from './resident.ts';
 import { drawToken } from './sampling.ts';
-import { TINY_SHAPE, topkLimit } from './shape.ts';
-import type { DecodeRequest, DecodeResult, DenseWeights, ModelShape } from './types.ts';
+import { TINY_SHAPE } from './shape.ts';
+import { emptyTopk, selectTop } from './topk.ts';
+import type { DecodeRequest, DecodeResult, DenseWeights, ModelShape, TopkLogprobs } from './types.ts';
 
 /** A constant of this module: a test runner turns imported names into property reads, which are slow in loops. */
 const heap = heapOfThread;
@@ -25,6 +27,8 @@ type Running = {
   readonly scores: PromptScores | null;
   readonly tokens: number[];
   readonly logprobs: number[];
+  /** Room for maxTokens rows; null: not wanted. */
+  readonly topk: TopkLogprobs | null;
   /** Tokens whose logits come next: what is left of the prompt, later the token just sampled. */
   pending: Int32Array;
 };
@@ -83,18 +87,19 @@ export class Decoder {
   #admit(): void {
     while (this.#waiting.length > 0 && this.#pool.hasRoom) {
       const { id, request } = this.#waiting.shift() as { id: number; request: DecodeRequest };
-      const { weights, prompt, promptLogprobs, topkPromptLogprobs: k } = request;
-      const isScored = promptLogprobs || k > 0;
-      const sequence = this.#pool.open(weights, prompt, !isScored);
+      const { weights, prompt, topkSampledLogprobs = 0 } = request;
+      const scores = unscored(request);
+      const sequence = this.#pool.open(weights, prompt, scores === null);
       this.#running.push({
         id,
         request,
         sequence,
         uniform: uniformStream(request.seed),
         cacheHits: sequence.tokens.length,
-        scores: isScored ? unscored(prompt.length, promptLogprobs, k) : null,
+        scores,
         tokens: [],
         logprobs: [],
+        topk: topkSampledLogprobs > 0 ? emptyTopk(request.maxTokens, topkSampledLogprobs) : null,
         pending: prompt.slice(sequence.tokens.length),
       });
     }
@@ -138,7 +143,7 @@ export class Decoder {
     batch.forEach((running, i) => {
       const { firstRow } = segments[i] as Segment;
       const { scores, request, tokens } = running;
-      if (scores !== null && tokens.length === 0) scorePrompt(scores, request.prompt, logits + firstRow * vocab, vocab);
+      if (scores !== null && tokens.length === 0) scorePrompt(scores, request, logits + firstRow * vocab, vocab);
       for (const token of running.pending) running.sequence.tokens.push(token);
       drawNext(running, logits + (wantsAll ? (lastRows[i] as number) : i) * vocab, vocab);
     });
@@ -146,14 +151,18 @@ export class Decoder {
 }
 
 const drawNext = (running: Running, logits: number, vocab: number): void => {
-  if (running.request.maxTokens === 0) return;
-  const { token, logprob } = drawToken(logits, vocab, running.request.temperature, running.uniform);
-  running.tokens.push(token);
-  running.logprobs.push(logprob);
+  const { request, topk, tokens, logprobs, uniform } = running;
+  if (request.maxTokens === 0) return;
+  const { token, logprob, sharpness, normalizer } = drawToken(logits, vocab, request, uniform);
+  if (topk !== null) selectTop(topk, tokens.length, logits, vocab, sharpness, normalizer);
+  tokens.push(token);
+  logprobs.push(logprob);
   running.pending = Int32Array.of(token);
 };
 
-const stopped = ({ request, tokens }: Running): boolean => request.stopTokens.includes(tokens.at(-1) ?? -1);
+const stopped = ({ request: { stopTokens, stopSequences = [] }, tokens }: Running): boolean =>
+  stopTokens.includes(tokens.at(-1) ?? -1) ||
+  stopSequences.some((stop) => stop.length <= tokens.length && stop.every((token, i) => tokens[tokens.length - stop.length + i] === token));
 const hasEnded = (running: Running): boolean => stopped(running) || running.tokens.length >= running.request.maxTokens;
 
 const resultOf = (running: Running): DecodeResult => ({
@@ -161,23 +170,12 @@ const resultOf = (running: Running): DecodeResult => ({
   logprobs: Float32Array.from(running.logprobs),
   stop: stopped(running) ? 'stop' : 'length',
   promptCacheHitTokens: running.cacheHits,
-  promptLogprobs: running.scores?.promptLogprobs ?? null,
-  topkPromptLogprobs: running.scores?.topkPromptLogprobs ?? null,
+  topkSampledLogprobs: running.topk && firstRows(running.topk, running.tokens.length),
+  ...(running.scores ?? NO_SCORES),
 });
 
-const checkRequest = ({ vocab, context }: ModelShape, request: DecodeRequest): void => {
-  const { prompt, maxTokens, temperature, seed, topkPromptLogprobs: k } = request;
-  const refuse = (why: string): never => {
-    throw new RangeError(why);
-  };
-  if (prompt.length === 0) refuse('prompt is empty; it needs at least one token');
-  for (const id of prompt) if (id < 0 || id >= vocab) refuse(`prompt holds id ${id}; this vocabulary has 0 to ${vocab - 1}`);
-  if (!Number.isInteger(maxTokens) || maxTokens < 0) refuse(`max_tokens is ${maxTokens}; it must be a whole number from 0`);
-  if (prompt.length + maxTokens > context) {
-    refuse(`prompt of ${prompt.length} tokens and max_tokens ${maxTokens} are more than the context of ${context}; lower max_tokens`);
-  }
-  if (!(temperature >= 0) || temperature === Number.POSITIVE_INFINITY) refuse(`temperature is ${temperature}; it must be a number from 0`);
-  if (!Number.isSafeInteger(seed)) refuse(`seed is ${seed}; it must be a whole number`);
-  const maxK = topkLimit(vocab);
-  if (!Number.isInteger(k) || k < 0 || k > maxK) refuse(`topk_prompt_logprobs is ${k}; it must be a whole number from 0 (none) to ${maxK}`);
-};
+const firstRows = ({ k, tokenIds, logprobs }: TopkLogprobs, rows: number): TopkLogprobs => ({
+  k,
+  tokenIds: tokenIds.slice(0, rows * k),
+  logprobs: logprobs.slice(0, rows * k),
+});

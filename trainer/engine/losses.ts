@@ -1,7 +1,7 @@
 import type { LossBatch } from './types.ts';
 
-/** One token's loss and the factor of (softmax − onehot) in the gradient of its logits, given its log-probability now. */
-export type TokenLoss = (datum: number, row: number, logprob: number) => { readonly value: number; readonly coefficient: number };
+/** One target's loss and the factor of (softmax − onehot) in the gradient of its logits, given its log-probability now. */
+export type TokenLoss = (datum: number, target: number, logprob: number) => { readonly value: number; readonly coefficient: number };
 
 /**
  * The three losses, summed over tokens: cross_entropy −lp·w; importance_sampling −r·a; ppo −min(r·a, clip(r)·a), with r = exp(lp − sampled lp).

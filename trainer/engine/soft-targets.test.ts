@@ -26,4 +26,26 @@ describe('cross_entropy with every token as a target, weighted by the probabilit
     lossPass(weights, { loss: 'cross_entropy', datums: datums.slice(0, 1) }, one, 'all');
     expect(Math.max(...one.map(Math.abs))).toBeGreaterThan(1e-2);
   });
+
+  it('gives the same loss, log-probabilities and gradient with all tokens as columns of one row', () => {
+    const { vocab } = SHAPE;
+    const interleaved = (pick: (id: number, row: number) => number): number[] =>
+      Array.from({ length: tokens.length * vocab }, (_, i) => pick(i % vocab, Math.floor(i / vocab)));
+    const soft = {
+      tokens,
+      columns: vocab,
+      targets: Int32Array.from(interleaved((id) => id)),
+      weights: Float32Array.from(interleaved((id, row) => (id % 3 === 0 ? (datums[id]?.weights[row] ?? 0) : 0))),
+    };
+    const thirds = datums.map((datum, id) => (id % 3 === 0 ? datum : { ...datum, weights: new Float32Array(tokens.length) }));
+    const [wide, narrow] = [soft, null].map((one) => {
+      const into = new Float32Array(weights.values.length);
+      return { into, ...lossPass(weights, { loss: 'cross_entropy', datums: one === null ? thirds : [one] }, into, 'all') };
+    });
+    if (wide === undefined || narrow === undefined) throw new Error('unreachable');
+    expect(wide.metrics['loss:sum']).toBeCloseTo(narrow.metrics['loss:sum'], 4);
+    expect([...(wide.logprobs[0] ?? [])]).toEqual(interleaved((id, row) => narrow.logprobs[id]?.[row] ?? Number.NaN));
+    expect(Math.max(...narrow.into.map(Math.abs))).toBeGreaterThan(1e-2);
+    expect(Math.max(...wide.into.map((value, i) => Math.abs(value - (narrow.into[i] ?? 0))))).toBeLessThan(1e-5);
+  });
 });

@@ -4,7 +4,7 @@ import { forwardHead, forwardLayers, type Segment, takeActivations } from './for
 import { Arena, exponentials, heap as heapOfThread, reserve } from './heap.ts';
 import { type TokenLoss, tokenLoss } from './losses.ts';
 import { type Resident, resident } from './resident.ts';
-import type { DenseWeights, LossBatch, LossResult, ModelShape, TokenRows } from './types.ts';
+import type { DenseWeights, LossBatch, LossResult, ModelShape, TokenRows, WeightedRows } from './types.ts';
 
 /** A constant of this module: a test runner turns imported names into property reads, which are slow in loops. */
 const heap = heapOfThread;
@@ -26,7 +26,7 @@ export const lossPass = (weights: DenseWeights, batch: LossBatch, gradient: Floa
   });
   const model = resident(weights);
   const loss = tokenLoss(batch);
-  const logprobs = batch.datums.map(({ tokens }) => new Float32Array(tokens.length));
+  const logprobs = batch.datums.map(({ targets }) => new Float32Array(targets.length));
   if (gradient) heap.fill(0, gradientAt, gradientAt + gradient.length);
   let sum = 0;
   for (const chunk of chunks(batch.datums)) sum += chunkPass(model, batch.datums, chunk, loss, logprobs, gradient ? scope : null);
@@ -34,14 +34,20 @@ export const lossPass = (weights: DenseWeights, batch: LossBatch, gradient: Floa
   return { logprobs, metrics: { 'loss:sum': sum } };
 };
 
+/** Targets of a row; only cross_entropy has more than one. */
+const columnsOf = (datum: TokenRows | WeightedRows): number => ('columns' in datum ? (datum.columns ?? 1) : 1);
+
 const checkDatum = ({ vocab, context }: ModelShape, datum: TokenRows, index: number): void => {
   const refuse = (why: string): never => {
     throw new RangeError(`datum ${index}: ${why}`);
   };
   const length = datum.tokens.length;
   if (length === 0 || length > context) refuse(`it has ${length} tokens; this model takes 1 to ${context}`);
-  for (const [field, values] of Object.entries(datum))
-    if (values.length !== length) refuse(`${field} has ${values.length} entries for ${length} tokens`);
+  const columns = columnsOf(datum);
+  if (!Number.isInteger(columns) || columns < 1) refuse(`columns is ${columns}; it must be a whole number from 1`);
+  const { tokens: _, columns: __, ...perTarget } = datum as WeightedRows;
+  for (const [field, values] of Object.entries(perTarget))
+    if (values.length !== length * columns) refuse(`${field} has ${values.length} entries for ${length} tokens`);
   for (const field of ['tokens', 'targets'] as const) {
     for (const id of datum[field]) if (id < 0 || id >= vocab) refuse(`${field} holds id ${id}; this vocabulary has 0 to ${vocab - 1}`);
   }
@@ -80,30 +86,39 @@ const chunkPass = (
   let sum = 0;
   segments.forEach(({ firstRow, tokens }, offset) => {
     const datum = first + offset;
-    const { targets } = datums[datum] as TokenRows;
+    const rowsOfDatum = datums[datum] as TokenRows;
+    const { targets } = rowsOfDatum;
+    const columns = columnsOf(rowsOfDatum);
+    const coefficients = new Float64Array(columns);
     const kept = logprobs[datum] as Float32Array;
     for (let row = 0; row < tokens.length; row++) {
       const at = logits + (firstRow + row) * vocab;
-      const target = targets[row] as number;
       const normalizer = logSumExp(at, vocab, 1);
-      const logprob = (heap[at + target] as number) - normalizer;
-      kept[row] = logprob;
-      const { value, coefficient } = loss(datum, row, logprob);
-      sum += value;
-      if (scope !== null) toGradient(at, vocab, target, normalizer, coefficient);
+      const first = row * columns;
+      for (let column = 0; column < columns; column++) {
+        const logprob = (heap[at + (targets[first + column] as number)] as number) - normalizer;
+        kept[first + column] = logprob;
+        const { value, coefficient } = loss(datum, first + column, logprob);
+        sum += value;
+        coefficients[column] = coefficient;
+      }
+      if (scope !== null) toGradient(at, vocab, targets.subarray(first, first + columns), normalizer, coefficients);
     }
   });
   if (scope !== null) backward(model, segments, rows, acts, logits, gradientAt, scope, arena);
   return sum;
 };
 
-/** logits → coefficient · (softmax − onehot), in place. */
-const toGradient = (at: number, vocab: number, target: number, normalizer: number, coefficient: number): void => {
-  if (coefficient === 0) {
+/** logits → Σ coefficient · (softmax − onehot) over the row's targets, in place. */
+const toGradient = (at: number, vocab: number, targets: Int32Array, normalizer: number, coefficients: Float64Array): void => {
+  if (coefficients.every((coefficient) => coefficient === 0)) {
     heap.fill(0, at, at + vocab);
     return;
   }
+  const total = coefficients.reduce((sum, coefficient) => sum + coefficient, 0);
   exponentials(at, at, vocab, 1, -normalizer);
-  for (let i = 0; i < vocab; i++) heap[at + i] = coefficient * (heap[at + i] as number);
-  heap[at + target] = (heap[at + target] as number) - coefficient;
+  for (let i = 0; i < vocab; i++) heap[at + i] = total * (heap[at + i] as number);
+  targets.forEach((target, column) => {
+    heap[at + target] = (heap[at + target] as number) - (coefficients[column] as number);
+  });
 };

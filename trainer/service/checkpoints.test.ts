@@ -52,9 +52,42 @@ describe('checkpoints', () => {
     const run = fixture.begin();
     run.submit(1, { op: 'load_weights', path: 'tinker://s:train:9/weights/a', optimizer: false });
     run.submit(2, save('a'));
-    expect(await done(run, 1)).toMatchObject({ kind: 'failed', error: expect.stringContaining('no such checkpoint') });
+    expect(await done(run, 1)).toMatchObject({ kind: 'failed', error: expect.stringContaining('no checkpoint') });
     await done(run, 2);
     expect(valueIn(run, 'a')).toBe(0);
+  });
+
+  it('go the moment their time is over, say so, and leave their files to the next sweep', async () => {
+    const run = fixture.begin();
+    run.submit(1, { ...save('a'), ttlSeconds: 3600 } as Operation);
+    run.submit(2, { ...saveSampler('b'), ttlSeconds: 7200 } as Operation);
+    run.submit(3, save('kept'));
+    await done(run, 3);
+    const names = () => run.checkpoints.named().map(({ name }) => name);
+    const paths = ['weights/a', 'sampler_weights/b'].map((end) => `tinker://s:train:0/${end}`) as [string, string];
+    fixture.now = '2026-01-01T00:59:59Z';
+    expect(names()).toEqual(['a', 'b', 'kept']);
+    fixture.now = '2026-01-01T01:00:00Z';
+    expect(names()).toEqual(['b', 'kept']);
+    expect(() => fixture.runs.ownerOf(paths[0], 'path')).toThrow(
+      "path: checkpoint 'tinker://s:train:0/weights/a' expired at 2026-01-01T01:00:00.000Z",
+    );
+    expect(() => run.checkpoints.setTtl('weights', 'a', 3600)).toThrow('expired');
+    expect(fixture.runs.ownerOf(paths[1], 'path')).toMatchObject({ baseModel: 'base' });
+    run.checkpoints.setTtl('sampler_weights', 'b', null);
+    fixture.now = '2027-01-01T00:00:00Z';
+    run.checkpoints.removeExpired();
+    expect(names()).toEqual(['b', 'kept']);
+    expect(readdirSync(join(fixture.folder, 's.train.0', 'weights')).some((file) => file.startsWith('a.'))).toBe(false);
+    // Still known as expired when the sweep has been, after a restart and after the journal was rewritten.
+    await run.unload();
+    fixture.restart();
+    expect(() => fixture.runs.readCheckpoint(paths[0])).toThrow('expired at 2026-01-01T01:00:00.000Z');
+    // The name is free again.
+    const again = fixture.runs.get('s:train:0');
+    again.submit(4, save('a'));
+    expect(await done(again, 4)).toMatchObject({ kind: 'json' });
+    expect(fixture.runs.ownerOf(paths[0], 'path')).toMatchObject({ baseModel: 'base' });
   });
 
   it('go when they are removed or their time is over, also after a restart', async () => {
@@ -62,10 +95,11 @@ describe('checkpoints', () => {
     run.submit(1, save('a'));
     run.submit(2, save('b'));
     await done(run, 2);
-    run.removeCheckpoint('weights', 'a');
-    run.setExpiry('weights', 'b', '2025-12-31T00:00:00Z');
+    run.checkpoints.remove('weights', 'a');
+    run.checkpoints.setTtl('weights', 'b', 3600);
+    fixture.now = '2026-01-01T02:00:00Z';
     fixture.restart();
-    expect(fixture.runs.get('s:train:0').checkpoints).toEqual([]);
+    expect(fixture.runs.get('s:train:0').checkpoints.named()).toEqual([]);
     expect(readdirSync(join(fixture.folder, 's.train.0', 'weights'))).toEqual([]);
   });
 });

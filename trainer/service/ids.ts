@@ -1,7 +1,7 @@
 /**
  * Names of things, as clients compute them too:
  *   model    `<session>:train:<model_seq_id>`       sampling session `<session>:sample:<n>`
- *   request  `<model>:<seq_id>`, `<model>:create`, `<sampling session>:<seq_id>`
+ *   request  `<model>:<seq_id>`, `<model>:create`, `<model>:unload`, `<sampling session>:<seq_id>`
  *   path     `tinker://<model>/weights/<name>` or `tinker://<model>/sampler_weights/<name>`
  * Request ids follow from the call, so a repeated call gets the first call's future, also after a restart.
  */
@@ -12,33 +12,49 @@ export const samplerId = (sessionId: string, samplingSeqId: number): string => `
 export const CREATE_SEQ = 0;
 
 export const trainingRequestId = (model: string, seq: number): string => `${model}:${seq === CREATE_SEQ ? 'create' : seq}`;
+export const unloadRequestId = (model: string): string => `${model}:unload`;
 export const sampleRequestId = (sampler: string, seq: number): string => `${sampler}:${seq}`;
 
-export type RequestName = { readonly kind: 'training' | 'sample'; readonly owner: string; readonly seq: number };
+export type RequestName =
+  | { readonly kind: 'training' | 'sample'; readonly owner: string; readonly seq: number }
+  | { readonly kind: 'unload'; readonly owner: string };
 
 /** Takes a request id apart; null when it is none of ours. */
 export function parseRequestId(text: string): RequestName | null {
-  const match = /^(.+:(train|sample):\d+):(\d+|create)$/.exec(text);
+  const match = /^(.+:(train|sample):\d+):(\d+|create|unload)$/.exec(text);
   if (match === null) return null;
-  const [, owner = '', kind, seq = ''] = match;
-  return kind === 'train'
-    ? { kind: 'training', owner, seq: seq === 'create' ? CREATE_SEQ : Number(seq) }
-    : seq === 'create'
-      ? null
-      : { kind: 'sample', owner, seq: Number(seq) };
+  const [, owner = '', kind, what = ''] = match;
+  if (/^\d/.test(what)) return { kind: kind === 'train' ? 'training' : 'sample', owner, seq: Number(what) };
+  if (kind === 'sample') return null;
+  return what === 'create' ? { kind: 'training', owner, seq: CREATE_SEQ } : { kind: 'unload', owner };
 }
 
-export type CheckpointKind = 'weights' | 'sampler_weights';
-export type CheckpointPath = { readonly run: string; readonly kind: CheckpointKind; readonly name: string };
+/** What clients can name by a path. */
+export const NAMED_KINDS = ['weights', 'sampler_weights'] as const;
+/** `ephemeral`: weights behind a sampling session that was asked for without a name; no list shows them and no client's path leads to them. */
+export const CHECKPOINT_KINDS = [...NAMED_KINDS, 'ephemeral'] as const;
+export type NamedKind = (typeof NAMED_KINDS)[number];
+export type CheckpointKind = (typeof CHECKPOINT_KINDS)[number];
+export type CheckpointPath<Kind extends CheckpointKind = CheckpointKind> = {
+  readonly run: string;
+  readonly kind: Kind;
+  readonly name: string;
+};
 
 export const formatPath = (path: CheckpointPath): string => `tinker://${path.run}/${path.kind}/${path.name}`;
 
-/** Takes a tinker path apart; null when it has another shape. */
-export function parsePath(text: string): CheckpointPath | null {
-  const match = /^tinker:\/\/([^/]+)\/(weights|sampler_weights)\/([^/]+)$/.exec(text);
-  if (match === null) return null;
-  const [, run = '', kind, name = ''] = match;
-  return { run, kind: kind === 'weights' ? 'weights' : 'sampler_weights', name };
+/** Takes a path that a client sent apart; null when it has another shape. */
+export function parsePath(text: string): CheckpointPath<NamedKind> | null {
+  const path = parseStoredPath(text);
+  return path === null || path.kind === 'ephemeral' ? null : { ...path, kind: path.kind };
+}
+
+/** Takes any path that the service itself wrote down apart. */
+export function parseStoredPath(text: string): CheckpointPath | null {
+  const match = /^tinker:\/\/([^/]+)\/([^/]+)\/([^/]+)$/.exec(text);
+  const kind = CHECKPOINT_KINDS.find((each) => each === match?.[2]);
+  if (match === null || kind === undefined) return null;
+  return { run: match[1] ?? '', kind, name: match[3] ?? '' };
 }
 
 /** Checkpoint names become file names, so they are plain. */

@@ -115,7 +115,8 @@ function writeAll(fd: number, bytes: Uint8Array, position: number): void {
   while (done < bytes.length) done += writeSync(fd, bytes, done, bytes.length - done, position + done);
 }
 
-function syncFolder(folder: string): void {
+/** Makes names that were added to a folder durable. */
+export function syncFolder(folder: string): void {
   const fd = openSync(folder, 'r');
   try {
     fsyncSync(fd);

@@ -1,9 +1,10 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { BinaryReader } from '@bufbuild/protobuf/wire';
 import type { Datum, ForwardBackwardRequest, Tensor } from '../../services/tinker/wire/tinker_public_pb.ts';
-import { DType, ForwardBackwardRequestSchema } from '../../services/tinker/wire/tinker_public_pb.ts';
+import { ForwardBackwardRequestSchema } from '../../services/tinker/wire/tinker_public_pb.ts';
 import type { LossBatch, PolicyRows, TokenRows, WeightedRows } from '../engine/types.ts';
 import { UserError } from './failures.ts';
+import { floatTable, intTable, modelInput } from './loss-tensors.ts';
 
 export type ForwardBackwardCall = { readonly batch: LossBatch; readonly forwardOnly: boolean };
 
@@ -66,81 +67,59 @@ function lossConfig(request: ForwardBackwardRequest): Record<string, number> {
   return config;
 }
 
+/** Targets of one dimension, or several a row with a weight each. */
 function weightedRows(datum: Datum, at: string, limits: SequenceLimits): WeightedRows {
-  const rows = tokenRows(datum, at, limits);
+  const { columns, ...rows } = tokenRows(datum, at, limits, limits.vocab);
   allowKeys(`${at}.loss_fn_inputs`, Object.keys(datum.lossFnInputs), ['target_tokens', 'weights']);
   // Absent weights mean 1 everywhere, as the official client documents.
-  const weights = datum.lossFnInputs.weights;
-  return { ...rows, weights: weights === undefined ? new Float32Array(rows.tokens.length).fill(1) : floats(datum, 'weights', at, rows) };
+  const weights =
+    datum.lossFnInputs.weights === undefined
+      ? new Float32Array(rows.targets.length).fill(1)
+      : floats(datum, 'weights', at, rows.tokens.length, columns);
+  return columns === undefined ? { ...rows, weights } : { ...rows, weights, columns };
 }
 
 function policyRows(datum: Datum, at: string, limits: SequenceLimits): PolicyRows {
-  const rows = tokenRows(datum, at, limits);
+  const { columns, ...rows } = tokenRows(datum, at, limits, 1);
+  if (columns !== undefined) throw new UserError(`${at}.loss_fn_inputs.target_tokens: must have one dimension for this loss`);
   allowKeys(`${at}.loss_fn_inputs`, Object.keys(datum.lossFnInputs), ['target_tokens', 'logprobs', 'advantages']);
-  return { ...rows, logprobs: floats(datum, 'logprobs', at, rows), advantages: floats(datum, 'advantages', at, rows) };
+  const [logprobs, advantages] = ['logprobs', 'advantages'].map((key) => floats(datum, key, at, rows.tokens.length, undefined));
+  return { ...rows, logprobs: logprobs as Float32Array, advantages: advantages as Float32Array };
 }
 
-function tokenRows(datum: Datum, at: string, limits: SequenceLimits): TokenRows {
+function tokenRows(
+  datum: Datum,
+  at: string,
+  limits: SequenceLimits,
+  maxColumns: number,
+): TokenRows & { readonly columns: number | undefined } {
   const tokens = modelInput(datum, at);
   if (tokens.length === 0) throw new UserError(`${at}.model_input: is empty`);
   if (tokens.length > limits.context) {
     throw new UserError(`${at}.model_input: ${tokens.length} tokens, but the model's context is ${limits.context}`);
   }
   const field = `${at}.loss_fn_inputs.target_tokens`;
-  const targets = targetTokens(required(datum, 'target_tokens', at), field);
-  sameLength(field, targets.length, tokens.length);
+  const { values: targets, rows, columns } = intTable(required(datum, 'target_tokens', at), field, maxColumns);
+  sameLength(field, rows, tokens.length);
   checkVocabulary(tokens, limits.vocab, `${at}.model_input`);
   checkVocabulary(targets, limits.vocab, field);
-  return { tokens, targets };
+  return { tokens, targets, columns };
 }
 
-function modelInput(datum: Datum, at: string): Int32Array {
-  const parts = datum.modelInput.map(({ chunk }, i) => {
-    if (chunk.case !== 'encodedText') throw new UserError(`${at}.model_input[${i}]: only text chunks are served here`);
-    return int32Values(chunk.value.tokens, `${at}.model_input[${i}].tokens`);
-  });
-  if (parts.length === 1) return parts[0] ?? new Int32Array();
-  return Int32Array.from(parts.flatMap((part) => [...part]));
-}
-
-function targetTokens(tensor: Tensor, field: string): Int32Array {
-  const bytes = denseVector(tensor, field);
-  if (tensor.dtype === DType.INT32) return int32Values(bytes, field);
-  if (tensor.dtype !== DType.INT64) throw new UserError(`${field}: must be int64, got dtype ${tensor.dtype}`);
-  if (bytes.length % 8 !== 0) throw new UserError(`${field}: ${bytes.length} bytes are not a whole number of int64 values`);
-  return Int32Array.from(new BigInt64Array(bytes.slice().buffer), (value) => {
-    if (value !== BigInt.asIntN(32, value)) throw new UserError(`${field}: token ${value} does not fit 32 bits`);
-    return Number(value);
-  });
-}
-
-function floats(datum: Datum, key: string, at: string, rows: TokenRows): Float32Array {
+function floats(datum: Datum, key: string, at: string, length: number, columns: number | undefined): Float32Array {
   const field = `${at}.loss_fn_inputs.${key}`;
-  const tensor = required(datum, key, at);
-  const bytes = denseVector(tensor, field);
-  if (tensor.dtype !== DType.FLOAT32) throw new UserError(`${field}: must be float32, got dtype ${tensor.dtype}`);
-  if (bytes.length % 4 !== 0) throw new UserError(`${field}: ${bytes.length} bytes are not a whole number of float32 values`);
-  const values = new Float32Array(bytes.slice().buffer);
-  sameLength(field, values.length, rows.tokens.length);
-  const bad = values.findIndex((value) => !Number.isFinite(value));
-  if (bad >= 0) throw new UserError(`${field}[${bad}]: ${values[bad]} is not a finite number`);
-  return values;
+  const table = floatTable(required(datum, key, at), field, columns ?? 1);
+  sameLength(field, table.rows, length);
+  if (table.columns !== columns) {
+    throw new UserError(`${field}: must have the shape of target_tokens, [${length}${columns === undefined ? '' : `, ${columns}`}]`);
+  }
+  return table.values;
 }
 
 function required(datum: Datum, key: string, at: string): Tensor {
   const tensor = datum.lossFnInputs[key];
   if (tensor === undefined) throw new UserError(`${at}.loss_fn_inputs: '${key}' is missing for this loss`);
   return tensor;
-}
-
-function denseVector(tensor: Tensor, field: string): Uint8Array {
-  if (tensor.data.case !== 'dense' || tensor.shape.length > 1) throw new UserError(`${field}: must be a dense tensor of one dimension`);
-  return tensor.data.value;
-}
-
-function int32Values(bytes: Uint8Array, field: string): Int32Array {
-  if (bytes.length % 4 !== 0) throw new UserError(`${field}: ${bytes.length} bytes are not a whole number of int32 values`);
-  return new Int32Array(bytes.slice().buffer);
 }
 
 function sameLength(field: string, got: number, expected: number): void {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { StateError } from './failures.ts';
+import { CHECKPOINT_KINDS } from './ids.ts';
 
 /** The records of one model's journal. */
 
@@ -21,6 +22,9 @@ const adamSchema = z.object({
 
 const userMetadataSchema = z.record(z.string(), z.string()).nullable();
 
+/** What was asked for under a sequence number: a repeat has the same, another call has not. */
+const callSchema = z.object({ op: z.string(), sha256: z.string() });
+
 const operationSchema = z.discriminatedUnion('op', [
   /** Fresh adapters, as the model record says. */
   z.object({ op: z.literal('create') }),
@@ -38,7 +42,7 @@ const operationSchema = z.discriminatedUnion('op', [
   z.object({
     op: z.literal('save_weights_for_sampler'),
     name: z.string(),
-    /** Set when the caller wants a sampling session instead of a path. */
+    /** Set when the caller wants a sampling session instead of a path: the checkpoint is then seen by that session only. */
     samplerId: z.string().nullable(),
     ttlSeconds: z.number().nullable(),
     userMetadata: userMetadataSchema,
@@ -47,6 +51,8 @@ const operationSchema = z.discriminatedUnion('op', [
   /** A call of the right shape that cannot be carried out: it fails when its turn comes, and uses up its number. */
   z.object({ op: z.literal('refused'), error: z.string() }),
 ]);
+
+const checkpointKind = z.enum(CHECKPOINT_KINDS);
 
 const recordSchema = z.discriminatedUnion('record', [
   z.object({
@@ -59,7 +65,13 @@ const recordSchema = z.discriminatedUnion('record', [
     userMetadata: userMetadataSchema,
     createdAt: z.string(),
   }),
-  z.object({ record: z.literal('request'), seq: z.number().int().nonnegative(), operation: operationSchema }),
+  z.object({
+    record: z.literal('request'),
+    seq: z.number().int().nonnegative(),
+    operation: operationSchema,
+    /** Absent in records of services that did not compare repeats. */
+    call: callSchema.optional(),
+  }),
   z.object({
     record: z.literal('done'),
     seq: z.number().int().nonnegative(),
@@ -71,10 +83,11 @@ const recordSchema = z.discriminatedUnion('record', [
     /** Set when the model is another one after this call: the payload is its weights (so many bytes), then its optimizer state. */
     state: z.object({ weightsBytes: z.number().int().positive() }).nullable(),
     at: z.string(),
+    call: callSchema.optional(),
   }),
   z.object({
     record: z.literal('checkpoint'),
-    kind: z.enum(['weights', 'sampler_weights']),
+    kind: checkpointKind,
     name: z.string(),
     seq: z.number().int(),
     time: z.string(),
@@ -82,10 +95,18 @@ const recordSchema = z.discriminatedUnion('record', [
     weightsSha256: z.string(),
     expiresAt: z.string().nullable(),
     userMetadata: userMetadataSchema,
+    public: z.boolean().default(false),
   }),
-  z.object({ record: z.literal('checkpoint_removed'), kind: z.enum(['weights', 'sampler_weights']), name: z.string() }),
+  z.object({
+    record: z.literal('checkpoint_removed'),
+    kind: checkpointKind,
+    name: z.string(),
+    /** Set when it went because its time was over. */
+    expiredAt: z.string().nullable().default(null),
+  }),
 ]);
 
+export type CallIdentity = z.infer<typeof callSchema>;
 export type RunRecord = z.infer<typeof recordSchema>;
 export type RunRecordOf<Kind extends RunRecord['record']> = Extract<RunRecord, { record: Kind }>;
 export type Operation = z.infer<typeof operationSchema>;

@@ -1,5 +1,5 @@
 import type { PayloadRef } from './journal.ts';
-import type { RunRecord, RunRecordOf } from './run-journal.ts';
+import type { CallIdentity, RunRecord, RunRecordOf } from './run-journal.ts';
 
 export type StoredRequest = { readonly record: RunRecordOf<'request'>; readonly payload: PayloadRef };
 export type StoredResult = { readonly record: RunRecordOf<'done'>; readonly payload: PayloadRef };
@@ -15,6 +15,8 @@ export class RunLedger {
   readonly #requests = new Map<number, StoredRequest>();
   readonly #results = new Map<number, StoredResult>();
   readonly checkpoints = new Map<string, RunRecordOf<'checkpoint'>>();
+  /** Checkpoints that went because their time was over. */
+  readonly expired = new Map<string, RunRecordOf<'checkpoint_removed'>>();
   #nextSeq = 0;
   #state: StoredResult | null = null;
 
@@ -23,6 +25,7 @@ export class RunLedger {
     this.#requests.clear();
     this.#results.clear();
     this.checkpoints.clear();
+    this.expired.clear();
     this.#model = null;
     this.#state = null;
     this.#nextSeq = 0;
@@ -43,9 +46,11 @@ export class RunLedger {
         return;
       case 'checkpoint':
         this.checkpoints.set(checkpointKey(record.kind, record.name), record);
+        this.expired.delete(checkpointKey(record.kind, record.name));
         return;
       case 'checkpoint_removed':
         this.checkpoints.delete(checkpointKey(record.kind, record.name));
+        if (record.expiredAt !== null) this.expired.set(checkpointKey(record.kind, record.name), record);
         return;
     }
   }
@@ -84,6 +89,11 @@ export class RunLedger {
     return this.#requests.get(seq) ?? null;
   }
 
+  /** What was asked for under a number, as far as it is remembered. */
+  call(seq: number): CallIdentity | null {
+    return this.#requests.get(seq)?.record.call ?? this.#results.get(seq)?.record.call ?? null;
+  }
+
   result(seq: number): StoredResult | null {
     return this.#results.get(seq) ?? null;
   }
@@ -113,7 +123,7 @@ export class RunLedger {
     const state = this.#state !== null && !results.includes(this.#state) ? [this.#state] : [];
     return [
       ...(this.#model === null ? [] : [{ record: this.#model, payload: none }]),
-      ...[...this.checkpoints.values()].map((record) => ({ record, payload: none })),
+      ...[...this.checkpoints.values(), ...this.expired.values()].map((record) => ({ record, payload: none })),
       ...state,
       ...results.sort((a, b) => a.record.seq - b.record.seq),
       ...requests,

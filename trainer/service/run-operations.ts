@@ -107,7 +107,7 @@ async function load(
 
 function saveWeights(job: Job<OperationOf<'save_weights'>>): Execution {
   const { operation, run } = job;
-  const existing = run.checkpoint('weights', operation.name);
+  const existing = run.checkpoints.get('weights', operation.name);
   if (existing !== null && existing.seq !== job.seq && !operation.overwrite) {
     throw new UserError(`${pathOf(job, 'weights')}: exists already; choose another name or pass overwrite`);
   }
@@ -118,12 +118,13 @@ function saveWeights(job: Job<OperationOf<'save_weights'>>): Execution {
 /** A sampler path names one set of weights for good: saving other weights under it is refused, saving the same again is not. */
 function saveForSampler(job: Job<OperationOf<'save_weights_for_sampler'>>): Execution {
   const { operation, run, around } = job;
-  const path = pathOf(job, 'sampler_weights');
-  const existing = run.checkpoint('sampler_weights', operation.name);
+  const kind = operation.samplerId === null ? 'sampler_weights' : 'ephemeral';
+  const path = pathOf(job, kind);
+  const existing = run.checkpoints.get(kind, operation.name);
   if (existing !== null && existing.seq !== job.seq && existing.weightsSha256 !== sha256(job.storedState().weights)) {
     throw new UserError(`${path}: exists already with other weights; choose another name`);
   }
-  const record = writeCheckpoint(job, 'sampler_weights');
+  const record = writeCheckpoint(job, kind);
   const type = 'save_weights_for_sampler';
   if (operation.samplerId === null) return unchanged({ kind: 'json', value: { type, path } }, [record]);
   const { sessionId, baseModel } = run.model;
@@ -152,6 +153,7 @@ function writeCheckpoint(
     weightsSha256: sha256(state.weights),
     expiresAt: operation.ttlSeconds === null ? null : new Date(now.getTime() + operation.ttlSeconds * 1000).toISOString(),
     userMetadata: operation.userMetadata,
+    public: false,
   };
 }
 

@@ -1,7 +1,7 @@
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { StateError, UserError } from './failures.ts';
-import { Journal, type PayloadRef } from './journal.ts';
+import { Journal, type PayloadRef, syncFolder } from './journal.ts';
 import { parseRunRecord, type RunRecord, type RunRecordOf } from './run-journal.ts';
 import { REMEMBERED_RESULTS, RunLedger, type StoredRequest } from './run-ledger.ts';
 import type { ModelState } from './threads/training-backend.ts';
@@ -16,7 +16,10 @@ export class RunStore {
   #sizeAfterCompaction = 0;
 
   constructor(folder: string) {
-    mkdirSync(folder, { recursive: true });
+    if (!existsSync(folder)) {
+      mkdirSync(folder, { recursive: true });
+      syncFolder(dirname(folder));
+    }
     const path = join(folder, 'journal.log');
     this.#journal = Journal.open(path, ({ header, payload }) => this.ledger.add(parseRunRecord(path, header), payload));
   }

@@ -1,6 +1,8 @@
+import { isSameCall } from './call-identity.ts';
 import { HttpFailure, UserError } from './failures.ts';
 import { parseRequestId, sampleRequestId } from './ids.ts';
 import type { FutureState, Outcome } from './outcome.ts';
+import type { CallIdentity } from './run-journal.ts';
 import type { Sampler } from './sessions.ts';
 import type { SampleJob, SamplingBackend } from './threads/sampling-backend.ts';
 import { Waiters } from './waiters.ts';
@@ -13,7 +15,7 @@ const MAX_IN_FLIGHT = 4096;
 /** LoRA snapshots kept merged in the sampling thread. */
 const ADAPTERS_AT_MOST = 16;
 
-type SampleCall = { state: FutureState; readonly callId: number };
+type SampleCall = { state: FutureState; readonly callId: number; readonly identity: CallIdentity };
 
 /** LoRA weights of a sampler path; throws UserError when they are gone. */
 export type ReadSamplerWeights = (path: string) => Uint8Array;
@@ -38,14 +40,17 @@ export class Sampling {
     this.#readWeights = readWeights;
   }
 
-  /** Starts a call and returns its request id; a repeat of a sequence number answers the first call's. */
-  submit(sampler: Sampler, seq: number, job: Omit<SampleJob, 'weights'>): string {
+  /** Starts a call and returns its request id; a repeat answers the first call's, and another call under its number is refused. */
+  submit(sampler: Sampler, seq: number, identity: CallIdentity, jobOf: () => Omit<SampleJob, 'weights'>): string {
     const requestId = sampleRequestId(sampler.samplerId, seq);
-    if (this.#calls.has(requestId)) return requestId;
+    const known = this.#calls.get(requestId);
+    if (known !== undefined && isSameCall(known.identity, identity)) return requestId;
+    if (known !== undefined) throw new HttpFailure(400, `conflict: ${requestId} was another sample; take the next seq_id for a new one`);
+    const job = jobOf();
     if (this.#inFlight >= MAX_IN_FLIGHT) throw new HttpFailure(429, `${MAX_IN_FLIGHT} samples are in flight; try again in a second`);
     const { callId, result } = this.#backend.sample({ ...job, weights: this.#provideWeights(sampler) });
     this.#inFlight += 1;
-    this.#calls.set(requestId, { state: { kind: 'pending' }, callId });
+    this.#calls.set(requestId, { state: { kind: 'pending' }, callId, identity });
     result.then(
       (bytes) => this.#finish(requestId, { kind: 'proto', bytes }),
       (error: Error) =>
@@ -59,7 +64,7 @@ export class Sampling {
     const call = this.#calls.get(requestId);
     if (call !== undefined) return call.state;
     const name = parseRequestId(requestId);
-    return { kind: name !== null && isKnownSampler(name.owner) ? 'gone' : 'unknown' };
+    return { kind: name?.kind === 'sample' && isKnownSampler(name.owner) ? 'gone' : 'unknown' };
   }
 
   async wait(requestId: string, timeoutMs: number): Promise<void> {

@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { HttpFailure } from './failures.ts';
 import { parseRequestId } from './ids.ts';
 import type { FutureState } from './outcome.ts';
@@ -62,6 +63,7 @@ export class Service {
   async future(requestId: string, timeoutMs: number): Promise<FutureState> {
     const name = parseRequestId(requestId);
     if (name === null) return { kind: 'unknown' };
+    if (name.kind === 'unload') return this.#unloaded(name.owner, timeoutMs);
     if (name.kind === 'training') {
       const run = this.runs.find(name.owner);
       await run?.wait(name.seq, timeoutMs);
@@ -69,6 +71,14 @@ export class Service {
     }
     await this.sampling.wait(requestId, timeoutMs);
     return this.sampling.future(requestId, (id) => this.sessions.hasSampler(id));
+  }
+
+  /** Also after a restart, which leaves no model in the engine. */
+  async #unloaded(modelId: string, timeoutMs: number): Promise<FutureState> {
+    const run = this.runs.find(modelId);
+    if (run === null) return { kind: 'unknown' };
+    if (run.isUnloading) await Promise.race([run.unload(), setTimeout(timeoutMs, undefined, { ref: false })]);
+    return run.isUnloading ? { kind: 'pending' } : { kind: 'json', value: { type: 'unload_model', model_id: modelId } };
   }
 
   close(): void {

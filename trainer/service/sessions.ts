@@ -1,12 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { HttpFailure, StateError } from './failures.ts';
+import { HttpFailure, StateError, UserError } from './failures.ts';
 import { samplerId } from './ids.ts';
 import { Journal } from './journal.ts';
 
 const recordSchema = z.discriminatedUnion('record', [
-  z.object({ record: z.literal('session'), sessionId: z.string(), tags: z.array(z.string()), createdAt: z.string() }),
+  z.object({
+    record: z.literal('session'),
+    sessionId: z.string(),
+    tags: z.array(z.string()),
+    createdAt: z.string(),
+    userMetadata: z.record(z.string(), z.string()).nullable().default(null),
+    displayName: z.string().nullable().default(null),
+    projectId: z.string().nullable().default(null),
+  }),
   z.object({ record: z.literal('finished'), sessionId: z.string(), reason: z.string(), at: z.string() }),
+  /** Another client shares a sampling session; `clients` are now in it, besides the first. */
+  z.object({ record: z.literal('joined'), samplerId: z.string(), clients: z.number().int().positive() }),
   z.object({
     record: z.literal('sampler'),
     samplerId: z.string(),
@@ -17,10 +27,8 @@ const recordSchema = z.discriminatedUnion('record', [
 ]);
 type SessionRecord = z.infer<typeof recordSchema>;
 export type Sampler = Omit<Extract<SessionRecord, { record: 'sampler' }>, 'record'>;
-export type Session = {
-  readonly sessionId: string;
-  readonly tags: readonly string[];
-  readonly createdAt: string;
+export type SessionSettings = Omit<Extract<SessionRecord, { record: 'session' }>, 'record' | 'sessionId' | 'createdAt'>;
+export type Session = Readonly<Omit<Extract<SessionRecord, { record: 'session' }>, 'record'>> & {
   readonly finished: { readonly reason: string; readonly at: string } | null;
 };
 
@@ -33,6 +41,7 @@ export class Sessions {
   readonly #now: () => Date;
   readonly #sessions = new Map<string, Session>();
   readonly #samplers = new Map<string, Sampler>();
+  readonly #joined = new Map<string, number>();
 
   constructor(path: string, now: () => Date) {
     this.#now = now;
@@ -40,10 +49,15 @@ export class Sessions {
     this.#forgetOld();
   }
 
-  create(tags: readonly string[]): string {
+  create(settings: SessionSettings): string {
     const sessionId = `session-${randomUUID()}`;
-    this.#write({ record: 'session', sessionId, tags: [...tags], createdAt: this.#now().toISOString() });
+    this.#write({ record: 'session', sessionId, createdAt: this.#now().toISOString(), ...settings });
     return sessionId;
+  }
+
+  moveToProject(sessionId: string, projectId: string): void {
+    const { finished: _, ...session } = this.get(sessionId);
+    this.#write({ record: 'session', ...session, projectId });
   }
 
   /** Throws HttpFailure 404 for a session this service never made. */
@@ -53,8 +67,9 @@ export class Sessions {
     return session;
   }
 
+  /** Newest first. */
   all(): readonly Session[] {
-    return [...this.#sessions.values()];
+    return [...this.#sessions.values()].sort((a, b) => b.createdAt.localeCompare(a.createdAt) || b.sessionId.localeCompare(a.sessionId));
   }
 
   /** The first reason stands. */
@@ -62,15 +77,26 @@ export class Sessions {
     if (this.get(sessionId).finished === null) this.#write({ record: 'finished', sessionId, reason, at: this.#now().toISOString() });
   }
 
-  /** A repeat with the same number answers the first sampling session. */
+  /** A repeat with the same number answers the first sampling session. Throws UserError when that is of other weights. */
   createSampler(sessionId: string, samplingSeqId: number, baseModel: string, modelPath: string | null): Sampler {
     this.get(sessionId);
     return this.addSampler(samplerId(sessionId, samplingSeqId), sessionId, baseModel, modelPath);
   }
 
+  /** Returns the number of a client that joins a sampling session: 1, 2, …; the first client is 0. */
+  joinSampler(id: string): number {
+    const clients = (this.#joined.get(this.sampler(id).samplerId) ?? 0) + 1;
+    this.#write({ record: 'joined', samplerId: id, clients });
+    return clients;
+  }
+
   addSampler(id: string, sessionId: string, baseModel: string, modelPath: string | null): Sampler {
     const known = this.#samplers.get(id);
-    if (known !== undefined) return known;
+    if (known?.modelPath === modelPath && known.baseModel === baseModel) return known;
+    if (known !== undefined) {
+      const of = known.modelPath ?? known.baseModel;
+      throw new UserError(`conflict: sampling session ${id} is one of ${of}; take the next sampling_session_seq_id`);
+    }
     const sampler = { samplerId: id, sessionId, baseModel, modelPath };
     this.#write({ record: 'sampler', ...sampler });
     return sampler;
@@ -103,7 +129,10 @@ export class Sessions {
   #add(record: SessionRecord): void {
     switch (record.record) {
       case 'session':
-        this.#sessions.set(record.sessionId, { ...record, finished: null });
+        this.#sessions.set(record.sessionId, { ...record, finished: this.#sessions.get(record.sessionId)?.finished ?? null });
+        return;
+      case 'joined':
+        this.#joined.set(record.samplerId, record.clients);
         return;
       case 'finished': {
         const session = this.#sessions.get(record.sessionId);
@@ -130,11 +159,14 @@ export class Sessions {
 
   #records(): SessionRecord[] {
     return [
-      ...this.all().flatMap(({ sessionId, tags, createdAt, finished }): SessionRecord[] => [
-        { record: 'session', sessionId, tags: [...tags], createdAt },
-        ...(finished === null ? [] : [{ record: 'finished' as const, sessionId, ...finished }]),
+      ...this.all().flatMap(({ finished, ...session }): SessionRecord[] => [
+        { ...session, record: 'session' },
+        ...(finished === null ? [] : [{ record: 'finished' as const, sessionId: session.sessionId, ...finished }]),
       ]),
       ...[...this.#samplers.values()].map((sampler): SessionRecord => ({ ...sampler, record: 'sampler' })),
+      ...[...this.#joined]
+        .filter(([id]) => this.#samplers.has(id))
+        .map(([id, clients]) => ({ record: 'joined' as const, samplerId: id, clients })),
     ];
   }
 }

@@ -1,6 +1,7 @@
 import { appendFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Journal } from './journal.ts';
 import { done, gradient, RunsFixture, save, step, valueIn } from './testing/runs-fixture.ts';
 import { TrainingRun } from './training-run.ts';
 
@@ -39,6 +40,51 @@ describe('a model in training', () => {
     await done(again, 3);
     expect(valueIn(again, 'a')).toBe(1);
     expect(fixture.backend.calls).toEqual([]);
+  });
+
+  it('refuses another call under a used number, whether that one waits, is done or is known from a journal only', async () => {
+    const run = fixture.begin();
+    run.submit(1, gradient, new Uint8Array([2]));
+    run.submit(3, save('a'));
+    const attempts = (to: TrainingRun): void => {
+      expect(() => to.submit(1, gradient, new Uint8Array([3]))).toThrow('conflict: s:train:0:1 was another forward_backward call');
+      expect(() => to.submit(1, step)).toThrow('conflict: s:train:0:1 was a forward_backward call');
+      expect(() => to.submit(3, save('b'))).toThrow('conflict');
+      expect(() => to.submit(0, step)).toThrow('conflict: s:train:0:create was a create call');
+      to.submit(1, gradient, new Uint8Array([2]));
+      to.submit(3, save('a'));
+    };
+    attempts(run);
+    run.submit(2, step);
+    await done(run, 3);
+    attempts(run);
+    await run.unload();
+    attempts(run);
+    fixture.restart();
+    attempts(fixture.runs.get('s:train:0'));
+    expect(valueIn(fixture.runs.get('s:train:0'), 'a')).toBe(1);
+  });
+
+  it('takes up a journal that does not say what its calls were, and believes its repeats', async () => {
+    const run = fixture.begin();
+    run.submit(1, gradient, new Uint8Array([2]));
+    run.submit(2, step);
+    await done(run, 2);
+    const path = join(fixture.folder, 's.train.0', 'journal.log');
+    const records: { header: unknown; payload: Uint8Array }[] = [];
+    const journal = Journal.open(path, ({ header, payload }) => {
+      const { call: _, ...old } = header as Record<string, unknown>;
+      records.push({ header: old, payload: readFileSync(path).subarray(payload.offset, payload.offset + payload.length) });
+    });
+    journal.rewrite(records, () => {});
+    journal.close();
+    fixture.restart();
+    const again = fixture.runs.get('s:train:0');
+    again.submit(2, save('other'));
+    expect(again.future(2)).toMatchObject({ kind: 'json', value: { type: 'optim_step' } });
+    again.submit(3, save('a'));
+    await done(again, 3);
+    expect(valueIn(again, 'a')).toBe(1);
   });
 
   it('fails a bad call without holding up the next, and without its gradient', async () => {
@@ -142,6 +188,26 @@ describe('a model in training', () => {
     await run.unload();
     expect(run.future(3)).toEqual({ kind: 'gone' });
     expect(run.future(40)).toMatchObject({ kind: 'proto' });
+  });
+
+  it('is unloaded only behind the calls whose turn has come, and comes back by itself', async () => {
+    const run = fixture.begin();
+    await done(run, 0);
+    const held = Promise.withResolvers<void>();
+    fixture.backend.hold = held.promise;
+    run.submit(1, gradient, new Uint8Array([2]));
+    run.submit(2, step);
+    const unloaded = run.unload();
+    expect([run.isUnloading, run.future(1)]).toEqual([true, { kind: 'pending' }]);
+    held.resolve();
+    await unloaded;
+    expect([run.isUnloading, run.future(2).kind, fixture.backend.models.size]).toEqual([false, 'json', 0]);
+    await run.unload();
+    run.submit(3, gradient, new Uint8Array([4]));
+    run.submit(4, step);
+    run.submit(5, save('a'));
+    await done(run, 5);
+    expect(valueIn(run, 'a')).toBe(3);
   });
 
   it('ignores a folder whose journal was torn before the model was written down', () => {

@@ -1,9 +1,11 @@
+import { callOf, isSameCall } from './call-identity.ts';
 import { CheckpointFiles } from './checkpoint-files.ts';
 import { HttpFailure, UserError } from './failures.ts';
-import { type CheckpointKind, CREATE_SEQ, formatPath } from './ids.ts';
+import { CREATE_SEQ, trainingRequestId } from './ids.ts';
 import type { FutureState, Outcome } from './outcome.ts';
-import type { Operation, RunRecordOf } from './run-journal.ts';
-import { checkpointKey, REMEMBERED_WHEN_IDLE, type StoredRequest } from './run-ledger.ts';
+import { RunCheckpoints } from './run-checkpoints.ts';
+import type { CallIdentity, Operation, RunRecordOf } from './run-journal.ts';
+import { REMEMBERED_WHEN_IDLE, type StoredRequest } from './run-ledger.ts';
 import { type Execution, execute, type RunSurroundings } from './run-operations.ts';
 import { RunStore } from './run-store.ts';
 import { Waiters } from './waiters.ts';
@@ -15,24 +17,33 @@ import { Waiters } from './waiters.ts';
  * the journaled calls, which gives the same bits because the engine is deterministic.
  */
 export class TrainingRun {
+  readonly checkpoints: RunCheckpoints;
   readonly #store: RunStore;
   readonly #files: CheckpointFiles;
   readonly #around: RunSurroundings;
   readonly #waiters = new Waiters<number>();
   #isInEngine = false;
   #isWorking = false;
+  #unloading: PromiseWithResolvers<void> | null = null;
 
   private constructor(folder: string, around: RunSurroundings) {
     this.#around = around;
     this.#store = new RunStore(folder);
     this.#files = new CheckpointFiles(folder);
+    this.checkpoints = new RunCheckpoints(this.#store, this.#files, around.now);
   }
 
   /** Makes a new model; `operation` is its creation. Durable when this returns. */
-  static begin(folder: string, around: RunSurroundings, model: RunRecordOf<'model'>, operation: Operation): TrainingRun {
+  static begin(
+    folder: string,
+    around: RunSurroundings,
+    model: RunRecordOf<'model'>,
+    operation: Operation,
+    call: CallIdentity,
+  ): TrainingRun {
     const run = new TrainingRun(folder, around);
     run.#store.write(model);
-    run.submit(CREATE_SEQ, operation);
+    run.submit(CREATE_SEQ, operation, undefined, call);
     return run;
   }
 
@@ -52,20 +63,30 @@ export class TrainingRun {
     return this.#store.model;
   }
 
-  get checkpoints(): readonly RunRecordOf<'checkpoint'>[] {
-    return [...this.#store.ledger.checkpoints.values()];
-  }
-
   /** ISO time of the last finished call, or of the creation. */
   get lastRequestTime(): string {
     return this.#store.ledger.lastResult?.record.at ?? this.model.createdAt;
   }
 
-  /** Accepts a call, once per sequence number: a repeat changes nothing. Durable when this returns. */
-  submit(seq: number, operation: Operation, body?: Uint8Array): void {
-    if (seq < this.#store.ledger.nextSeq || this.#store.ledger.request(seq) !== null) return;
-    this.#store.write({ record: 'request', seq, operation }, body, true);
+  /**
+   * Accepts a call, once per sequence number: a repeat changes nothing. Durable when this returns. Throws HttpFailure 400 for another call
+   * under a used number (not 409, which the protocol's clients repeat for minutes).
+   */
+  submit(seq: number, operation: Operation, body?: Uint8Array, call: CallIdentity = callOf(operation, body)): void {
+    if (this.checkRepeat(seq, call)) return;
+    this.#store.write({ record: 'request', seq, operation, call }, body, true);
     this.#work();
+  }
+
+  /** True for a call that is known already. Throws HttpFailure 400 when the number belongs to another call. */
+  checkRepeat(seq: number, call: CallIdentity): boolean {
+    const { ledger } = this.#store;
+    if (seq >= ledger.nextSeq && ledger.request(seq) === null) return false;
+    const known = ledger.call(seq);
+    if (known === null || isSameCall(known, call)) return true;
+    const id = trainingRequestId(this.model.modelId, seq);
+    const said = known.op === call.op ? `another ${known.op} call` : `a ${known.op} call`;
+    throw new HttpFailure(400, `conflict: ${id} was ${said}; a number names one call for good: repeat that one, or take the next number`);
   }
 
   future(seq: number): FutureState {
@@ -83,37 +104,16 @@ export class TrainingRun {
     if (this.future(seq).kind === 'pending') await this.#waiters.wait(seq, timeoutMs);
   }
 
-  checkpoint(kind: CheckpointKind, name: string): RunRecordOf<'checkpoint'> | null {
-    return this.#store.ledger.checkpoints.get(checkpointKey(kind, name)) ?? null;
+  /** Frees the engine's copy and trims the journal, after the calls whose turn has come. The model comes back by itself with its next call. */
+  unload(): Promise<void> {
+    const unloading = this.#unloading ?? Promise.withResolvers<void>();
+    this.#unloading = unloading;
+    this.#work();
+    return unloading.promise;
   }
 
-  /** LoRA weights of a checkpoint and, for training checkpoints, the optimizer state. Throws UserError when there is none. */
-  readCheckpoint(kind: CheckpointKind, name: string): { readonly weights: Uint8Array; readonly optimizer: Uint8Array | null } {
-    if (this.checkpoint(kind, name) === null) {
-      throw new UserError(`${formatPath({ run: this.model.modelId, kind, name })}: no such checkpoint`);
-    }
-    return { weights: this.#files.weights(kind, name), optimizer: kind === 'weights' ? this.#files.optimizer(name) : null };
-  }
-
-  setExpiry(kind: CheckpointKind, name: string, expiresAt: string | null): void {
-    const checkpoint = this.checkpoint(kind, name);
-    if (checkpoint === null) throw new HttpFailure(404, `no checkpoint ${checkpointKey(kind, name)} in ${this.model.modelId}`);
-    this.#store.write({ ...checkpoint, expiresAt }, undefined, true);
-  }
-
-  removeCheckpoint(kind: CheckpointKind, name: string): void {
-    if (this.checkpoint(kind, name) === null) return;
-    this.#store.write({ record: 'checkpoint_removed', kind, name }, undefined, true);
-    this.#files.remove(kind, name);
-  }
-
-  /** Frees the engine's copy and trims the journal. The model comes back by itself with its next call. */
-  async unload(): Promise<void> {
-    if (this.#isWorking) return;
-    this.#store.compact(REMEMBERED_WHEN_IDLE);
-    if (!this.#isInEngine) return;
-    this.#isInEngine = false;
-    await this.#around.backend.drop(this.model.modelId);
+  get isUnloading(): boolean {
+    return this.#unloading !== null;
   }
 
   close(): void {
@@ -128,17 +128,28 @@ export class TrainingRun {
   }
 
   async #workThrough(): Promise<void> {
-    for (
-      let request = this.#store.ledger.request(this.#store.ledger.nextSeq);
-      request !== null;
-      request = this.#store.ledger.request(this.#store.ledger.nextSeq)
-    ) {
-      const execution = await this.#tryExecute(request);
-      for (const record of execution.records) this.#store.write(record);
-      this.#finish(request.record.seq, execution);
+    for (;;) {
+      const request = this.#store.ledger.request(this.#store.ledger.nextSeq);
+      if (request !== null) await this.#carryOut(request);
+      else if (this.#unloading !== null) await this.#unload(this.#unloading);
+      else break;
     }
     // Reset before anything else can run: a call submitted a moment later must find nobody at work.
     this.#isWorking = false;
+  }
+
+  async #carryOut(request: StoredRequest): Promise<void> {
+    const execution = await this.#tryExecute(request);
+    for (const record of execution.records) this.#store.write(record);
+    this.#finish(request, execution);
+  }
+
+  async #unload(unloading: PromiseWithResolvers<void>): Promise<void> {
+    this.#store.compact(REMEMBERED_WHEN_IDLE);
+    if (this.#isInEngine) await this.#around.backend.drop(this.model.modelId);
+    this.#isInEngine = false;
+    this.#unloading = null;
+    unloading.resolve();
   }
 
   async #tryExecute(request: StoredRequest): Promise<Execution> {
@@ -166,9 +177,9 @@ export class TrainingRun {
     }
   }
 
-  #finish(seq: number, { outcome, state }: Execution): void {
-    const at = this.#around.now().toISOString();
-    this.#store.writeDone({ seq, outcome: withoutBytes(outcome), at }, state, outcome.kind === 'proto' ? outcome.bytes : null);
+  #finish({ record: { seq, call } }: StoredRequest, { outcome, state }: Execution): void {
+    const done = { seq, outcome: withoutBytes(outcome), at: this.#around.now().toISOString(), ...(call && { call }) };
+    this.#store.writeDone(done, state, outcome.kind === 'proto' ? outcome.bytes : null);
     this.#waiters.notify(seq);
   }
 

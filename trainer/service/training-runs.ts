@@ -1,8 +1,9 @@
 import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { callOf } from './call-identity.ts';
 import { HttpFailure, UserError } from './failures.ts';
-import { formatPath, modelId, parsePath } from './ids.ts';
-import type { Operation, RunRecordOf } from './run-journal.ts';
+import { CREATE_SEQ, formatPath, modelId, parsePath, parseStoredPath } from './ids.ts';
+import type { CallIdentity, Operation, RunRecordOf } from './run-journal.ts';
 import type { CheckpointContent, RunSurroundings } from './run-operations.ts';
 import { TrainingRun } from './training-run.ts';
 
@@ -38,15 +39,15 @@ export class TrainingRuns {
   }
 
   /** Makes a model; a repeat with the same session and number answers the first one. */
-  begin(model: NewModel, operation: Operation): TrainingRun {
+  begin(model: NewModel, operation: Operation, call: CallIdentity = callOf(operation)): TrainingRun {
     const id = modelId(model.sessionId, model.modelSeqId);
     const known = this.#runs.get(id);
-    if (known !== undefined) return known;
+    if (known?.checkRepeat(CREATE_SEQ, call)) return known;
     const { sessionId, baseModel, lora, userMetadata } = model;
     const createdAt = this.#around.now().toISOString();
     const folder = join(this.#folder, id.replaceAll(':', '.'));
     const record = { record: 'model', modelId: id, sessionId, baseModel, lora, userMetadata, createdAt } as const;
-    const run = TrainingRun.begin(folder, this.#around, record, operation);
+    const run = TrainingRun.begin(folder, this.#around, record, operation, call);
     this.#runs.set(id, run);
     return run;
   }
@@ -72,17 +73,26 @@ export class TrainingRuns {
 
   /** Content of a checkpoint of any model. Throws UserError when the path names none. */
   readCheckpoint(path: string): CheckpointContent {
-    const parsed = parsePath(path);
+    const parsed = parseStoredPath(path);
     const run = parsed === null ? undefined : this.#runs.get(parsed.run);
-    if (parsed === null || run === undefined) throw new UserError(`${path}: no such checkpoint`);
-    return { model: run.model, ...run.readCheckpoint(parsed.kind, parsed.name) };
+    if (parsed === null || run === undefined) throw new UserError(`no checkpoint '${path}'`);
+    return { model: run.model, ...run.checkpoints.read(parsed.kind, parsed.name) };
   }
 
-  /** The model a path belongs to, when the path names a checkpoint that exists; null otherwise. */
-  ownerOf(path: string): RunRecordOf<'model'> | null {
-    const parsed = parsePath(path);
+  /** The model whose checkpoint a client's path names. Throws HttpFailure 404 when there is none; `field` is where the path was found. */
+  ownerOf(path: string, field: string): RunRecordOf<'model'> {
+    if (parsePath(path) === null) throw new HttpFailure(404, `${field}: no checkpoint '${path}'`);
+    return this.ownerOfStored(path, field);
+  }
+
+  /** The same for a path that the service itself wrote down. */
+  ownerOfStored(path: string, field: string): RunRecordOf<'model'> {
+    const parsed = parseStoredPath(path);
     const run = parsed === null ? undefined : this.#runs.get(parsed.run);
-    return parsed === null || run === undefined || run.checkpoint(parsed.kind, parsed.name) === null ? null : run.model;
+    if (parsed === null || run === undefined) throw new HttpFailure(404, `${field}: no checkpoint '${path}'`);
+    const { kind, name } = parsed;
+    if (run.checkpoints.get(kind, name) === null) throw new HttpFailure(404, `${field}: ${run.checkpoints.missing(kind, name)}`);
+    return run.model;
   }
 
   close(): void {
@@ -91,25 +101,20 @@ export class TrainingRuns {
   }
 
   #removeExpired(): void {
-    const now = this.#around.now().getTime();
-    for (const run of this.#runs.values()) {
-      for (const { kind, name, expiresAt } of run.checkpoints) {
-        if (expiresAt !== null && Date.parse(expiresAt) <= now) run.removeCheckpoint(kind, name);
-      }
-    }
+    for (const run of this.#runs.values()) run.checkpoints.removeExpired();
   }
 }
 
 /** A checkpoint as the REST answers show it. */
 export function describeCheckpoint(run: TrainingRun, checkpoint: RunRecordOf<'checkpoint'>): Record<string, unknown> {
-  const { kind, name, time, sizeBytes, expiresAt, userMetadata } = checkpoint;
+  const { kind, name, time, sizeBytes, expiresAt, userMetadata, public: isPublic } = checkpoint;
   return {
     checkpoint_id: `${kind}/${name}`,
     checkpoint_type: kind === 'weights' ? 'training' : 'sampler',
     time,
     tinker_path: formatPath({ run: run.model.modelId, kind, name }),
     size_bytes: sizeBytes,
-    public: false,
+    public: isPublic,
     expires_at: expiresAt,
     user_metadata: userMetadata,
   };
@@ -119,7 +124,10 @@ export function describeCheckpoint(run: TrainingRun, checkpoint: RunRecordOf<'ch
 export function describeRun(run: TrainingRun): Record<string, unknown> {
   const { modelId: id, baseModel, lora, userMetadata } = run.model;
   const newest = (kind: string): Record<string, unknown> | null => {
-    const checkpoint = run.checkpoints.filter((each) => each.kind === kind).sort((a, b) => b.time.localeCompare(a.time))[0];
+    const checkpoint = run.checkpoints
+      .named()
+      .filter((each) => each.kind === kind)
+      .sort((a, b) => b.time.localeCompare(a.time))[0];
     return checkpoint === undefined ? null : describeCheckpoint(run, checkpoint);
   };
   return {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { SamplerPath, StatePath } from '../../../core/ids.ts';
 import type { Caller } from '../caller.ts';
 import { BadRequest, ServiceFailed } from '../errors.ts';
-import { type PathParts, pathParts } from '../paths.ts';
+import { type PathParts, savedParts } from '../paths.ts';
 import { cursorSchema, everyPage, type Page, type PageOptions } from './paging.ts';
 import { getJson, ifSupported, sendOnly } from './request.ts';
 
@@ -70,15 +70,12 @@ export class Checkpoints {
    * Servers may list another form of the path than they answered: run, kind and name count.
    */
   async find(path: SamplerPath | StatePath): Promise<Checkpoint | null> {
-    const [, run, name] = /^tinker:\/\/([^/]+)\/(?:[^/]+\/)?([^/]+)$/.exec(path) ?? [];
-    if (run === undefined || name === undefined) throw notAPath(path);
-    const kind = pathParts(path)?.kind;
+    const wanted = partsOf(path);
     const isIt = (listed: Checkpoint) => {
-      if (listed.path === path) return true;
-      const parts = pathParts(listed.path);
-      return parts !== null && parts.run === run && parts.name === name && parts.kind === (kind ?? 'sampler_weights');
+      const parts = savedParts(listed.path);
+      return listed.path === path || (parts !== null && parts.kind === wanted.kind && parts.name === wanted.name);
     };
-    return (await this.list(run)).find(isIt) ?? null;
+    return (await this.list(wanted.run)).find(isIt) ?? null;
   }
 
   /**
@@ -138,11 +135,12 @@ export function checkpointOf(listed: z.infer<typeof checkpointSchema>): Checkpoi
 
 /** The id keeps its slash: `training_runs/<run>/checkpoints/weights/<name>`. */
 function checkpointUrl(path: string): string {
-  const parts: PathParts | null = pathParts(path);
-  if (parts === null) throw notAPath(path);
-  return `training_runs/${parts.run}/checkpoints/${parts.kind}/${parts.name}`;
+  const { run, kind, name } = partsOf(path);
+  return `training_runs/${run}/checkpoints/${kind}/${name}`;
 }
 
-function notAPath(path: string): BadRequest {
-  return new BadRequest(`"${path}" is not tinker://<run>/<weights|sampler_weights|external_weights>/<name>`, { call: 'checkpoints' });
+function partsOf(path: string): PathParts {
+  const parts = savedParts(path);
+  if (parts !== null) return parts;
+  throw new BadRequest(`"${path}" is not tinker://<run>/<weights|sampler_weights|external_weights>/<name>`, { call: 'checkpoints' });
 }

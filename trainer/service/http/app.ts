@@ -1,17 +1,16 @@
 import { Hono } from 'hono';
 import { HttpFailure, UserError } from '../failures.ts';
 import type { Service } from '../service.ts';
+import { MAX_BODY_BYTES } from './bodies.ts';
 import { futureRoutes } from './future-routes.ts';
 import { restRoutes } from './rest-routes.ts';
 import { samplingRoutes } from './sampling-routes.ts';
+import { sessionListRoutes } from './session-list-routes.ts';
 import { sessionRoutes } from './session-routes.ts';
 import { trainingRoutes } from './training-routes.ts';
 
 /** Which keys are let in: one key, or any of the right form. */
 export type KeyRule = { readonly onlyKey: string } | { readonly prefix: 'tml-' };
-
-/** Far above the clients' chunks of 5 MB. */
-const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
 /** The Tinker protocol over HTTP. Every answer that is no success is `{"detail": what is wrong}`. */
 export function createApp(service: Service, keys: KeyRule): Hono {
@@ -24,7 +23,9 @@ export function createApp(service: Service, keys: KeyRule): Hono {
       throw new HttpFailure(413, `the body exceeds ${MAX_BODY_BYTES} bytes`);
     await next();
   });
-  for (const routes of [samplingRoutes, futureRoutes, trainingRoutes, sessionRoutes, restRoutes]) app.route('/api/v1', routes(service));
+  for (const routes of [samplingRoutes, futureRoutes, trainingRoutes, sessionRoutes, sessionListRoutes, restRoutes]) {
+    app.route('/api/v1', routes(service));
+  }
   app.notFound((c) => c.json({ detail: `${c.req.method} ${c.req.path} is not part of this service` }, 404));
   app.onError((error, c) => {
     if (error instanceof HttpFailure) return c.json({ detail: error.message }, error.status);

@@ -2,6 +2,9 @@ import type { Context } from 'hono';
 import { z } from 'zod';
 import { HttpFailure } from '../failures.ts';
 
+/** Far above the clients' chunks of 5 MB. */
+export const MAX_BODY_BYTES = 64 * 1024 * 1024;
+
 /** Parses a JSON body; throws HttpFailure 400 naming the field. */
 export async function readJson<Schema extends z.ZodType>(c: Context, schema: Schema): Promise<z.infer<Schema>> {
   return parseWith(schema, await readAnyJson(c));
@@ -26,4 +29,11 @@ export const explain = (error: z.ZodError): string =>
   error.issues.map((issue) => `${issue.path.join('.') || 'body'}: ${issue.message}`).join('; ');
 
 export const count = z.number().int().nonnegative();
+/** Why copies of weights outside the service cannot be had. */
+export const NO_EXTERNAL_WEIGHTS =
+  'external weights are not served here: checkpoints are files of this machine, in the folder that the trainer was started with as --state';
+
+/** Which part of a list is asked for. */
+export const page = (limit: number) =>
+  z.object({ limit: z.coerce.number().int().min(0).default(limit), offset: z.coerce.number().int().min(0).default(0) });
 export const metadata = z.record(z.string(), z.string()).nullish();

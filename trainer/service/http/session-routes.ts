@@ -2,9 +2,14 @@ import { Hono } from 'hono';
 import { z } from 'zod';
 import { HttpFailure } from '../failures.ts';
 import type { Service } from '../service.ts';
-import { readJson } from './bodies.ts';
+import { metadata, readJson } from './bodies.ts';
 
-const createSession = z.object({ tags: z.array(z.string()).default([]) });
+const createSession = z.object({
+  tags: z.array(z.string()).default([]),
+  user_metadata: metadata,
+  display_name: z.string().nullish(),
+  project_id: z.string().nullish(),
+});
 const heartbeat = z.object({ session_id: z.string() });
 const finish = z.object({ reason: z.object({ type: z.string() }) });
 
@@ -17,8 +22,9 @@ export function sessionRoutes(service: Service): Hono {
       .post('/client/config', (c) => c.json({ pjwt_auth_enabled: false }))
       .post('/client/dynamic_config', (c) => c.json({ sample_cancel_enabled: true }))
       .post('/create_session', async (c) => {
-        const { tags } = await readJson(c, createSession);
-        return c.json({ type: 'create_session', session_id: sessions.create(tags) });
+        const { tags, user_metadata, display_name, project_id } = await readJson(c, createSession);
+        const settings = { tags, userMetadata: user_metadata ?? null, displayName: display_name ?? null, projectId: project_id ?? null };
+        return c.json({ type: 'create_session', session_id: sessions.create(settings) });
       })
       .post('/session_heartbeat', async (c) => {
         const { session_id: sessionId } = await readJson(c, heartbeat);
@@ -30,16 +36,8 @@ export function sessionRoutes(service: Service): Hono {
         const sessionId = c.req.param('id');
         const { reason } = await readJson(c, finish);
         sessions.finish(sessionId, reason.type);
-        for (const run of runs.ofSession(sessionId)) await run.unload();
+        for (const run of runs.ofSession(sessionId)) void run.unload();
         return c.body(null, 204);
-      })
-      .get('/sessions', (c) => c.json({ sessions: sessions.all().map((session) => session.sessionId) }))
-      .get('/sessions/:id', (c) => {
-        const { sessionId } = sessions.get(c.req.param('id'));
-        return c.json({
-          training_run_ids: runs.ofSession(sessionId).map((run) => run.model.modelId),
-          sampler_ids: sessions.samplersOf(sessionId).map((sampler) => sampler.samplerId),
-        });
       })
       .post('/telemetry', (c) => c.json({ status: 'accepted' }))
       .get('/healthz', (c) => c.json({ status: 'ok' }))

@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { z } from 'zod';
-import { isCheckpointName } from '../ids.ts';
+import { isCheckpointName, parsePath } from '../ids.ts';
 import type { Operation, RunRecordOf } from '../run-journal.ts';
-import { count, explain, metadata } from './bodies.ts';
+import { count, explain, metadata, NO_EXTERNAL_WEIGHTS } from './bodies.ts';
 
 /** The JSON bodies of training calls, and what they ask for. */
 
@@ -42,12 +42,26 @@ export function refusedModel(body: z.infer<typeof createModelSchema>): string | 
 export const refusedOptimizer = (config: z.infer<typeof optimizerConfig>): string | null =>
   config && config.type !== 'adamw' ? `optimizer_config.type: '${config.type}' is not served here; use adamw` : null;
 
+/** Says why a path is none of training state; null when it is one, whether or not the checkpoint exists. */
+function refusedState(path: string): string | null {
+  const kind = parsePath(path)?.kind ?? null;
+  if (kind === 'weights') return null;
+  const why = kind === 'sampler_weights' ? 'are weights to sample from, without the state of training' : 'is no path of a checkpoint';
+  return `'${path}' ${why}; load a tinker://<run>/weights/<name> path, as save_weights answers it`;
+}
+
+/** A path that training state can be loaded from, by its form. */
+const statePath = z.string().superRefine((path, context) => {
+  const refusal = refusedState(path);
+  if (refusal !== null) context.addIssue({ code: 'custom', message: refusal });
+});
+
 export const createFromSchema = z.object({
   session_id: z.string(),
   model_seq_id: count,
   base_model: z.string().nullish(),
   user_metadata: metadata,
-  path: z.string(),
+  path: statePath,
   optimizer: z.boolean(),
   optimizer_config: optimizerConfig,
 });
@@ -130,8 +144,10 @@ export const readSaveForSampler = (samplerOf: (samplingSeqId: number) => string)
     },
   );
 
-export const readLoadWeights = reader(z.object({ path: z.string(), optimizer: z.boolean() }), ({ path, optimizer }) => ({
+export const readLoadWeights = reader(z.object({ path: statePath, optimizer: z.boolean() }), ({ path, optimizer }) => ({
   op: 'load_weights',
   path,
   optimizer,
 }));
+
+export const readSaveExternal: Reader = () => ({ op: 'refused', error: NO_EXTERNAL_WEIGHTS });

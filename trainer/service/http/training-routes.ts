@@ -1,13 +1,14 @@
 import { zstdDecompressSync } from 'node:zlib';
 import { type Context, Hono } from 'hono';
 import { z } from 'zod';
-import { HttpFailure } from '../failures.ts';
-import { CREATE_SEQ, samplerId, trainingRequestId } from '../ids.ts';
-import { readAddress } from '../loss-batch.ts';
-import type { Operation } from '../run-journal.ts';
+import { jsonCall, lossCall, unreadableCall } from '../call-identity.ts';
+import { HttpFailure, UserError } from '../failures.ts';
+import { CREATE_SEQ, modelId as modelIdOf, samplerId, trainingRequestId, unloadRequestId } from '../ids.ts';
+import { decodeForwardBackward, type ForwardBackwardCall, readAddress, type SequenceLimits } from '../loss-batch.ts';
+import type { CallIdentity, Operation } from '../run-journal.ts';
 import type { Service } from '../service.ts';
 import type { TrainingRun } from '../training-run.ts';
-import { parseWith, readAnyJson, readJson } from './bodies.ts';
+import { MAX_BODY_BYTES, parseWith, readAnyJson, readJson } from './bodies.ts';
 import {
   addressSchema,
   createFromSchema,
@@ -15,6 +16,7 @@ import {
   loraSettings,
   readLoadWeights,
   readOptimStep,
+  readSaveExternal,
   readSaveForSampler,
   readSaveWeights,
   refusedModel,
@@ -34,8 +36,8 @@ export function trainingRoutes(service: Service): Hono {
       const refusal = refusedModel(body);
       if (refusal !== null) throw new HttpFailure(400, refusal);
       const { session_id: sessionId, model_seq_id: modelSeqId, base_model: baseModel } = body;
-      const lora = loraSettings(body.lora_config);
-      const run = runs.begin({ sessionId, modelSeqId, baseModel, lora, userMetadata: body.user_metadata ?? null }, { op: 'create' });
+      const model = { sessionId, modelSeqId, baseModel, lora: loraSettings(body.lora_config), userMetadata: body.user_metadata ?? null };
+      const run = runs.begin(model, { op: 'create' }, jsonCall('create_model', body));
       return promise(c, run, CREATE_SEQ);
     })
     .post('/get_info', async (c) => {
@@ -55,7 +57,10 @@ export function trainingRoutes(service: Service): Hono {
       const body = await readProtobuf(c);
       const { modelId, seqId, forwardOnly } = decodeAddress(body);
       const run = runs.get(modelId);
-      run.submit(parseWith(addressSchema, { model_id: modelId, seq_id: seqId }).seq_id, { op: 'forward_backward', forwardOnly }, body);
+      parseWith(addressSchema, { model_id: modelId, seq_id: seqId });
+      const call = readLoss(body, service);
+      if ('error' in call) refuse(run, seqId, unreadableCall('forward_backward', body), call.error);
+      run.submit(seqId, { op: 'forward_backward', forwardOnly }, body, lossCall(call));
       return promise(c, run, seqId);
     })
     .post('/optim_step', (c) => submitJson(c, service, () => readOptimStep))
@@ -63,6 +68,7 @@ export function trainingRoutes(service: Service): Hono {
     .post('/save_weights_for_sampler', (c) =>
       submitJson(c, service, (run) => readSaveForSampler((samplingSeqId) => samplerId(run.model.sessionId, samplingSeqId))),
     )
+    .post('/save_weights_external', (c) => submitJson(c, service, () => readSaveExternal))
     .post('/load_weights', async (c) => {
       const body = await readAnyJson(c);
       if (modelOnly.safeParse(body).success) return submitBody(c, service, body, () => readLoadWeights);
@@ -70,8 +76,8 @@ export function trainingRoutes(service: Service): Hono {
     })
     .post('/unload_model', async (c) => {
       const { model_id: modelId } = await readJson(c, modelOnly);
-      await runs.get(modelId).unload();
-      return c.json({ type: 'unload_model', model_id: modelId });
+      void runs.get(modelId).unload();
+      return c.json({ request_id: unloadRequestId(modelId), model_id: modelId });
     });
 }
 
@@ -81,11 +87,19 @@ function createFromCheckpoint(c: Context, { runs, sessions }: Service, body: z.i
   const refusal = refusedOptimizer(body.optimizer_config);
   if (refusal !== null) throw new HttpFailure(400, refusal);
   const { session_id: sessionId, model_seq_id: modelSeqId, path, optimizer } = body;
-  const owner = runs.ownerOf(path);
-  if (owner === null) throw new HttpFailure(404, `path: no checkpoint '${path}'`);
-  const baseModel = body.base_model ?? owner.baseModel;
-  const userMetadata = body.user_metadata ?? null;
-  const run = runs.begin({ sessionId, modelSeqId, baseModel, lora: owner.lora, userMetadata }, { op: 'create_from', path, optimizer });
+  const call = jsonCall('load_weights', body);
+  // A repeat is answered even when its checkpoint has gone by now.
+  const known = runs.find(modelIdOf(sessionId, modelSeqId));
+  if (known?.checkRepeat(CREATE_SEQ, call)) return promise(c, known, CREATE_SEQ);
+  const owner = runs.ownerOf(path, 'path');
+  const model = {
+    sessionId,
+    modelSeqId,
+    baseModel: body.base_model ?? owner.baseModel,
+    lora: owner.lora,
+    userMetadata: body.user_metadata ?? null,
+  };
+  const run = runs.begin(model, { op: 'create_from', path, optimizer }, call);
   return promise(c, run, CREATE_SEQ);
 }
 
@@ -98,8 +112,25 @@ async function submitJson(c: Context, service: Service, readerFor: ReaderFor): P
 function submitBody(c: Context, { runs }: Service, body: unknown, readerFor: ReaderFor): Response {
   const { model_id: modelId, seq_id: seq } = parseWith(addressSchema, body);
   const run = runs.get(modelId);
-  run.submit(seq, readerFor(run)(body, seq));
+  const operation = readerFor(run)(body, seq);
+  if (operation.op === 'refused') refuse(run, seq, jsonCall('refused', body), operation.error);
+  run.submit(seq, operation);
   return promise(c, run, seq);
+}
+
+/** Answers 400 to a call that can never be carried out. Its number is taken: it is used up, or every later call would wait for it. */
+function refuse(run: TrainingRun, seq: number, call: CallIdentity, error: string): never {
+  run.submit(seq, { op: 'refused', error }, undefined, call);
+  throw new HttpFailure(400, error);
+}
+
+function readLoss(body: Uint8Array, limits: SequenceLimits): ForwardBackwardCall | { readonly error: string } {
+  try {
+    return decodeForwardBackward(body, limits);
+  } catch (error) {
+    if (error instanceof UserError) return { error: error.message };
+    return { error: `the body is not a ForwardBackwardRequest message: ${error instanceof Error ? error.message : String(error)}` };
+  }
 }
 
 const promise = (c: Context, run: TrainingRun, seq: number): Response =>
@@ -113,9 +144,9 @@ async function readProtobuf(c: Context): Promise<Uint8Array> {
   const raw = new Uint8Array(await c.req.arrayBuffer());
   if (c.req.header('content-encoding') !== 'zstd') return raw;
   try {
-    return new Uint8Array(zstdDecompressSync(raw));
+    return new Uint8Array(zstdDecompressSync(raw, { maxOutputLength: MAX_BODY_BYTES }));
   } catch {
-    throw new HttpFailure(400, 'the body is not a zstd frame, though Content-Encoding says so');
+    throw new HttpFailure(400, `the body is not a zstd frame of at most ${MAX_BODY_BYTES} bytes, though Content-Encoding says so`);
   }
 }
 

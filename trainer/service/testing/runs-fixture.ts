@@ -10,6 +10,8 @@ import { CountingBackend } from './counting-backend.ts';
 export class RunsFixture {
   readonly folder = mkdtempSync(join(tmpdir(), 'runs-'));
   backend = new CountingBackend();
+  /** ISO time. */
+  now = '2026-01-01T00:00:00Z';
   runs: TrainingRuns = this.#open();
 
   /** As after a kill: a new process, a new engine, the same folder. */
@@ -32,7 +34,7 @@ export class RunsFixture {
     return new TrainingRuns(this.folder, {
       backend: this.backend,
       addSampler: () => {},
-      now: () => new Date('2026-01-01T00:00:00Z'),
+      now: () => new Date(this.now),
       onFatal: (reason) => {
         throw reason;
       },
@@ -62,4 +64,4 @@ export async function done(run: TrainingRun, seq: number) {
 
 /** The one number that a checkpoint of the counting engine holds. */
 export const valueIn = (run: TrainingRun, name: string): number | undefined =>
-  new Float64Array(run.readCheckpoint('weights', name).weights.slice().buffer)[0];
+  new Float64Array(run.checkpoints.read('weights', name).weights.slice().buffer)[0];

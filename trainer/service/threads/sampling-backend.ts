@@ -1,20 +1,24 @@
+import type { DecodeRequest } from '../../engine/types.ts';
 import { type BaseModelFile, ThreadCalls } from './thread-calls.ts';
 
 /** One asample call, checked. Sequence i is drawn with `seeds[i]`. */
 export type SampleJob = {
   /** A base model's name, or the key of an adapter that was handed in. */
   readonly weights: string;
-  readonly prompt: Int32Array;
-  /** 0 scores the prompt only: the one sequence of the answer is empty. */
-  readonly maxTokens: number;
-  readonly temperature: number;
-  readonly stopTokens: readonly number[];
+  /** What is asked for. `maxTokens` 0 scores the prompt only: the one sequence of the answer is empty. */
+  readonly request: Omit<DecodeRequest, 'weights' | 'seed'>;
   readonly seeds: readonly number[];
-  readonly promptLogprobs: boolean;
   /** Only so many positions at the prompt's end get scores, the others read NaN; null for all. */
   readonly scoredSuffix: number | null;
-  /** So many of the likeliest tokens per prompt position; 0 for none. */
-  readonly topkPromptLogprobs: number;
+  /** How the cells of `request.promptTargets` lie in the table they came in; null without targets. */
+  readonly targetLayout: TableLayout | null;
+};
+
+/** A table of two dimensions, dense and row-major, or with listed cells only (CSR). */
+export type TableLayout = {
+  readonly rows: number;
+  readonly columns: number;
+  readonly sparse: { readonly crow: readonly number[]; readonly col: readonly number[] } | null;
 };
 
 export type SamplingCall =

@@ -57,18 +57,10 @@ function handle(id: number, call: SamplingCall): void {
 
 function start(callId: number, job: SampleJob): void {
   const model = weightsOf(job.weights);
-  const decodeIds = job.seeds.map((seed, position) =>
-    decoder.submit({
-      weights: model,
-      prompt: job.prompt,
-      maxTokens: job.maxTokens,
-      temperature: job.temperature,
-      stopTokens: job.stopTokens,
-      seed,
-      promptLogprobs: job.promptLogprobs && position === 0,
-      topkPromptLogprobs: position === 0 ? job.topkPromptLogprobs : 0,
-    }),
-  );
+  // The prompt is scored once for all.
+  const { promptTargets: _, promptAlternatives: __, ...rest } = job.request;
+  const others = { ...rest, promptLogprobs: false, topkPromptLogprobs: 0 };
+  const decodeIds = job.seeds.map((seed, i) => decoder.submit({ ...(i === 0 ? job.request : others), weights: model, seed }));
   decodeIds.forEach((decodeId, position) => {
     sequences.set(decodeId, { callId, position });
   });
@@ -100,9 +92,9 @@ function finishSequence(decodeId: number, result: DecodeResult): void {
   const results = call.results.filter((each) => each !== undefined);
   const scored = results[0];
   if (scored === undefined) return;
-  const { scoredSuffix, prompt } = call.job;
-  if (scoredSuffix !== null) forgetScoresBefore(scored, Math.max(prompt.length - scoredSuffix, 0));
-  send(place.callId, encodeSample(results, scored));
+  const { scoredSuffix, request, targetLayout } = call.job;
+  if (scoredSuffix !== null) forgetScoresBefore(scored, Math.max(request.prompt.length - scoredSuffix, 0));
+  send(place.callId, encodeSample(results, scored, targetLayout));
 }
 
 function cancel(callId: number): void {

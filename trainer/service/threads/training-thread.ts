@@ -60,7 +60,8 @@ function restore(modelId: string, baseModel: string, state: ModelState | Omit<Mo
 function forwardBackward(modelId: string, body: Uint8Array): Uint8Array {
   const { lora, base } = modelOf(modelId);
   const { batch, forwardOnly } = decodeForwardBackward(body, base.shape);
-  return encodeLossResult(forwardOnly ? lora.forward(batch) : lora.forwardBackward(batch));
+  const columns = batch.datums.map((datum) => ('columns' in datum ? datum.columns : undefined));
+  return encodeLossResult(forwardOnly ? lora.forward(batch) : lora.forwardBackward(batch), columns);
 }
 
 function optimStep(modelId: string, adam: AdamSettings): OptimStepResult {
