@@ -92,7 +92,9 @@ const TYPE_OF_CALL: Readonly<Record<string, RequestType>> = {
   optim_step: 'OptimStep',
   save_weights: 'SaveWeights',
   save_weights_for_sampler: 'SaveWeightsForSampler',
+  save_weights_external: 'SaveWeightsExternal',
   load_weights: 'LoadWeights',
+  unload_model: 'UnloadModel',
   asample: 'Sample',
 };
 

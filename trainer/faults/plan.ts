@@ -10,7 +10,9 @@ const requestTypes = [
   'OptimStep',
   'SaveWeights',
   'SaveWeightsForSampler',
+  'SaveWeightsExternal',
   'LoadWeights',
+  'UnloadModel',
   'Sample',
 ] as const;
 export type RequestType = (typeof requestTypes)[number];
