@@ -30,8 +30,16 @@ export class ServiceFixture {
   }
 
   async send(method: string, path: string, body?: unknown): Promise<{ readonly status: number; readonly body: Record<string, unknown> }> {
-    const init = body === undefined ? {} : { body: JSON.stringify(body) };
-    const response = await this.#app.request(`/api/v1/${path}`, { method, headers: { 'X-API-Key': 'tml-test' }, ...init });
+    return this.sendBytes(method, path, body === undefined ? null : JSON.stringify(body), {});
+  }
+
+  async sendBytes(
+    method: string,
+    path: string,
+    body: string | Uint8Array<ArrayBuffer> | null,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<{ readonly status: number; readonly body: Record<string, unknown> }> {
+    const response = await this.#app.request(`/api/v1/${path}`, { method, headers: { 'X-API-Key': 'tml-test', ...headers }, body });
     const text = await response.text();
     return { status: response.status, body: text === '' ? {} : (JSON.parse(text) as Record<string, unknown>) };
   }
