@@ -30,6 +30,7 @@ const MODES = {
   cli: { needs: 'everything', leashed: true, argv: (args) => [file('client', 'cli.ts'), ...args] },
   vectors: { needs: 'packages', argv: (args) => [file('test', 'vectors', 'run.ts'), ...args] },
   'drive-tinker': { needs: 'packages', argv: (args) => [file('test', 'tinker-drive', 'main.ts'), ...args] },
+  'test:peers': { needs: 'packages', argv: (args) => [file('test', 'peers', 'main.ts'), ...args] },
   check: { needs: 'packages', argv: (args) => [file('setup', 'check', 'check.ts'), ...args] },
   format: { needs: 'packages', argv: (args) => [file('node_modules', '@biomejs', 'biome', 'bin', 'biome'), 'check', '--write', ...args] },
 };

@@ -5,8 +5,7 @@ import { judge, valueDifferences } from './compare.ts';
 import { judgeKnownGood } from './known-good.ts';
 import { PEERS } from './peers.ts';
 
-const recorded = (file: string) =>
-  JSON.parse(readFileSync(new URL(`../fixtures/tinker/${file}`, import.meta.url), 'utf8')) as DriveResults;
+const recorded = (file: string) => JSON.parse(readFileSync(new URL(`../fixtures/tinker/${file}`, import.meta.url), 'utf8')) as DriveResults;
 const ok = (result: unknown) => ({ step: 'a', s: 1, result });
 const refused = (error: string) => ({ step: 'a', s: 1, error });
 

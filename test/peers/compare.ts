@@ -6,11 +6,11 @@ export type Verdict = { readonly kind: 'same' | 'known' | 'failed'; readonly wor
 
 /** Largest distance of two numbers, per unit of the recorded one's size where that is above 1. */
 const TOLERANCE = 1e-4;
-/** Differ from run to run, or name the form of an answer that servers may leave out. */
-const INCIDENTAL = new Set(['type', 'time', 'last_request_time', 'sequence_id', 'duration_ms:mean']);
+/** Differ from run to run, or are what servers and older official clients leave out. */
+const INCIDENTAL = new Set(['type', 'time', 'last_request_time', 'sequence_id', 'duration_ms:mean', 'prompt_cache_hit_tokens']);
 const SHOWN_DIFFERENCES = 3;
 
-/** Judges what our client got in one step against what the official client got from the same server. */
+/** Judges what our client got in one step against `recorded`: what the official client got in it, or the step that it must be like. */
 export function judge(ours: StepRecord | undefined, recorded: StepRecord | undefined, difference: Difference | undefined): Verdict {
   if (ours === undefined || recorded === undefined)
     return differs(`only ${ours === undefined ? 'recorded' : 'ours'} has this step`, difference);
@@ -24,10 +24,10 @@ export function judge(ours: StepRecord | undefined, recorded: StepRecord | undef
   const found = oursRefused ? statusDifference(ours.error, recorded.error) : valueDifferences(viewed, recorded.result);
   if (difference === undefined) return found.length === 0 ? { kind: 'same', words: '' } : { kind: 'failed', words: summary(found) };
   if (difference.kind !== 'values') return { kind: 'failed', words: `listed as "${difference.kind}", which did not show` };
-  // With a view the rest must agree; without one the values are free, but must not be equal.
-  if (difference.view !== undefined && found.length > 0) return { kind: 'failed', words: summary(found) };
-  if (difference.view === undefined && found.length === 0)
-    return { kind: 'failed', words: 'listed as having other values, but has the same' };
+  // Made comparable, they must agree; otherwise the values are free, but must not be equal.
+  const isComparable = (difference.view ?? difference.like ?? difference.likeOwn) !== undefined;
+  if (isComparable && found.length > 0) return { kind: 'failed', words: summary(found) };
+  if (!isComparable && found.length === 0) return { kind: 'failed', words: 'listed as having other values, but has the same' };
   return { kind: 'known', words: difference.reason };
 }
 

@@ -81,7 +81,18 @@ async function tried(peer: Peer, python: string | undefined): Promise<{ readonly
     let started = '';
     await whileServing(peer, executable, folder, async (baseUrl) => {
       started = clock();
-      const args = ['--base-url', baseUrl, '--model', MODEL, '--out', out, '--training-bodies', peer.trainingBodies];
+      const args = [
+        '--base-url',
+        baseUrl,
+        '--model',
+        MODEL,
+        '--out',
+        out,
+        '--training-bodies',
+        peer.trainingBodies,
+        '--patience',
+        String(peer.patienceSeconds),
+      ];
       await execa(process.execPath, [driver, ...args], { env: { TINKER_API_KEY: API_KEY }, stdout: 'inherit', stderr: 'inherit' });
     });
     const driven = clock();

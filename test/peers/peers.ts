@@ -12,9 +12,14 @@ export type Launch = (place: { readonly python: string; readonly port: number; r
 /** What is known to differ between our client's results and the recorded ones of the official client at the same server. */
 export type Difference = {
   readonly reason: string;
-  /** `ours answered`, `ours refused`: the recording has the opposite. `values`: both answered, with other values; `view` makes ours comparable. */
+  /** `ours answered`, `ours refused`: the recording has the opposite. `values`: both answered, with other values. */
   readonly kind: 'ours answered' | 'ours refused' | 'values';
+  /** Makes ours comparable; the rest must then agree. */
   readonly view?: (ours: unknown) => unknown;
+  /** The recorded step with which ours must agree instead. */
+  readonly like?: string;
+  /** The step of our own with which ours must agree instead. */
+  readonly likeOwn?: string;
 };
 
 /** An open server of the protocol. */
@@ -24,6 +29,8 @@ export type Peer = {
   /** Its environment, in `requirements/`. */
   readonly requirements: string;
   readonly trainingBodies: TrainingBodies;
+  /** How long it may give no sign of life. */
+  readonly patienceSeconds: number;
   /** What the official client got from it, in `test/fixtures/tinker/`. */
   readonly recording: string;
   readonly launch: Launch;
@@ -37,12 +44,16 @@ export const API_KEY = 'tml-dev';
 const pythonFolder = join(import.meta.dirname, 'python');
 const BACKEND_CONFIG = JSON.stringify({ max_lora_adapters: 32, max_lora_rank: 8 });
 
+/** JAX servers say nothing while they compile, on a busy machine for minutes. */
+const COMPILING_SECONDS = 600;
+
 export const PEERS: readonly Peer[] = [
   {
     name: 'skyrl',
     title: 'skyrl 0.4.0 (JAX)',
     requirements: 'skyrl.txt',
     trainingBodies: 'protobuf',
+    patienceSeconds: COMPILING_SECONDS,
     recording: 'results.skyrl-0.4.0.sdk-0.38.0-shimmed.json',
     // It looks for `uv run` in its parent's command line, so it must be the stand-in's child.
     launch: (place) => jaxServer(place, [join(pythonFolder, 'uv.py'), 'run', '--extra', 'tinker', '-m', 'skyrl.tinker.api']),
@@ -53,6 +64,7 @@ export const PEERS: readonly Peer[] = [
     title: 'skyrl-tx 0.3.0 (JAX)',
     requirements: 'skyrl-tx.txt',
     trainingBodies: 'json',
+    patienceSeconds: COMPILING_SECONDS,
     recording: 'results.skyrl-tx-0.3.0.sdk-0.9.0.json',
     launch: (place) => jaxServer(place, ['-m', 'tx.tinker.api']),
     differences: SKYRL_TX,
@@ -62,9 +74,10 @@ export const PEERS: readonly Peer[] = [
     title: 'hatchery-core 0.3.0 (torch)',
     requirements: 'hatchery.txt',
     trainingBodies: 'json',
+    patienceSeconds: 10,
     recording: 'results.hatchery-0.3.0.sdk-0.18.2.json',
     launch: ({ port }) => ({
-      args: [join(pythonFolder, 'hatchery.py'), MODEL, String(port), API_KEY],
+      args: [join(pythonFolder, 'serve_hatchery.py'), MODEL, String(port), API_KEY],
       env: { HF_HUB_OFFLINE: '1', CUDA_VISIBLE_DEVICES: '' },
     }),
     differences: HATCHERY,

@@ -4,16 +4,25 @@ import { judge, statusOf, type Verdict } from './compare.ts';
 import { judgeKnownGood } from './known-good.ts';
 import type { Peer } from './peers.ts';
 
+const NO_INNER_LINES = { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' };
+
 /** Prints step by step what our client got, what the recording has and how they compare; the number of failures. */
 export function report(peer: Peer, ours: DriveResults, recorded: DriveResults): number {
   const find = ({ steps }: DriveResults, name: string) => steps.find(({ step }) => step === name);
   const names = [...new Set([...recorded.steps, ...ours.steps].map(({ step }) => step))];
-  const table = new Table({ head: ['step', 'ours', `recorded (SDK ${recorded.sdk})`, ''], style: { head: [], border: [] } });
+  const table = new Table({
+    head: ['step', 'ours', `recorded (SDK ${recorded.sdk})`, ''],
+    chars: NO_INNER_LINES,
+    style: { head: [], border: [] },
+  });
   const verdicts: Verdict[] = [];
   const remarks: string[] = [];
   for (const name of names) {
     const [mine, theirs] = [find(ours, name), find(recorded, name)];
-    const verdict = judge(mine, theirs, peer.differences[name]);
+    const difference = peer.differences[name];
+    const { like, likeOwn } = difference ?? {};
+    const compared = likeOwn === undefined ? find(recorded, like ?? name) : find(ours, likeOwn);
+    const verdict = judge(mine, compared, difference);
     verdicts.push(verdict);
     table.push([name, brief(mine), brief(theirs), verdict.kind]);
     if (verdict.kind !== 'same') remarks.push(`  ${verdict.kind}  ${name}: ${verdict.words}`);
@@ -35,7 +44,7 @@ type Result = {
 /** One cell: the few values that tell most. */
 function brief(record: StepRecord | undefined): string {
   if (record === undefined) return '-';
-  if (record.error !== undefined) return `refused${statusOf(record.error) === null ? '' : ` ${statusOf(record.error)}`}`;
+  if (record.error !== undefined) return ['refused', statusOf(record.error)].filter(Boolean).join(' ');
   if (Array.isArray(record.result)) return shortList(record.result);
   if (typeof record.result !== 'object' || record.result === null) return 'ok';
   const { loss_fn_outputs: outputs, sequences, path, status } = record.result as Result;

@@ -9,7 +9,6 @@ import { drive } from './steps.ts';
  * got in the recordings' shape. Exit 0 when every step ran, whatever it met; 1 when the service cannot be reached; 2 on bad settings.
  */
 
-const CONNECT_PATIENCE_MS = 5_000;
 const LOOPBACK_KEY = 'tml-dev';
 
 type Flags = {
@@ -19,6 +18,7 @@ type Flags = {
   readonly skip: readonly string[];
   readonly trainingBodies: TrainingBodies;
   readonly stepTimeout: number;
+  readonly patience: number;
 };
 
 function parseFlags(args: readonly string[]): Flags {
@@ -32,6 +32,7 @@ function parseFlags(args: readonly string[]): Flags {
       new Option('--training-bodies <form>', 'json for servers of before protobuf').choices(['protobuf', 'json']).default('protobuf'),
     )
     .option('--step-timeout <seconds>', 'for steps that name no time of their own', parseSeconds, 60)
+    .option('--patience <seconds>', 'how long the service may give no sign of life', parseSeconds, 5)
     .exitOverride()
     .parse(args, { from: 'user' });
   return command.opts<Flags>();
@@ -45,12 +46,12 @@ async function main(args: readonly string[]): Promise<number> {
     if (!(error instanceof CommanderError)) throw error;
     return error.exitCode === 0 ? 0 : 2;
   }
-  const { baseUrl, model, out, skip, trainingBodies, stepTimeout } = flags;
+  const { baseUrl, model, out, skip, trainingBodies, stepTimeout, patience } = flags;
   const apiKey = process.env.TINKER_API_KEY || loopbackKey(baseUrl);
   if (!apiKey) return failed('set TINKER_API_KEY to a key of the service', 2);
   let client: TinkerClient;
   try {
-    client = await TinkerClient.connect({ baseUrl, apiKey, trainingBodies, noProgressMs: CONNECT_PATIENCE_MS });
+    client = await TinkerClient.connect({ baseUrl, apiKey, trainingBodies, noProgressMs: patience * 1000 });
   } catch (error) {
     const isSetting = error instanceof SettingMissing || error instanceof CredentialRefused;
     return failed(error instanceof Error ? error.message : String(error), isSetting ? 2 : 1);

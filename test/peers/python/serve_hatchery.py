@@ -1,4 +1,4 @@
-"""Serves hatchery-core with its real trainer on CPU: `hatchery.py MODEL PORT API_KEY`.
+"""Serves hatchery-core with its real trainer on CPU: `serve_hatchery.py MODEL PORT API_KEY`.
 
 The package's own launcher falls back to scripted answers on a machine without a GPU.
 """
