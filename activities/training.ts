@@ -82,11 +82,12 @@ export function createTrainingActivities({ records, blobs, models, alterAdvantag
       });
     },
 
-    /** Publishes the weights as they are now, under `name`, for sampling. */
+    /** Publishes the weights as they are now, under `name`, for sampling. A service that answers a path without keeping it is found out here. */
     async saveSampler(order: SaveOrder): Promise<{ path: SamplerPath; nextSeqId: number }> {
       return onService(async () => {
         const training = await clientOf(models, order.training);
         const path = await training.saveForSampler(order.name, { signal: cancellationSignal() });
+        await models.withClient((client) => client.checkpoints.assertListed(path));
         return { path, nextSeqId: training.nextSeqId };
       });
     },

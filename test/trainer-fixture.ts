@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { decodeSample, startTrainerProcess, type Trainer, untrainedWeights, WireClient } from './trainer-process.ts';
+import { decodeSample, startTrainerProcess, type Trainer, type TrainerFlags, untrainedWeights, WireClient } from './trainer-process.ts';
 
 export const STUDENT = 'stillroom/tiny-student';
 export const ADAM = { learning_rate: 0.02, beta1: 0.9, beta2: 0.95, eps: 1e-8, weight_decay: 0, grad_clip_norm: 0 };
@@ -29,10 +29,10 @@ export class TrainerFixture {
     this.session = session;
   }
 
-  static async start(): Promise<TrainerFixture> {
+  static async start(flags: Pick<TrainerFlags, 'faults'> = {}): Promise<TrainerFixture> {
     const state = mkdtempSync(join(tmpdir(), 'trainer-service-'));
     const weights = untrainedWeights();
-    const trainer = await startTrainerProcess({ state, weights });
+    const trainer = await startTrainerProcess({ state, weights, ...flags });
     const client = new WireClient(trainer.url);
     const { session_id: session } = await client.post('create_session', { tags: [] });
     return new TrainerFixture(state, weights, trainer, client, String(session));

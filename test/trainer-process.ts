@@ -26,13 +26,21 @@ export function untrainedWeights(): string {
 
 export type Trainer = { readonly url: string; readonly process: ChildProcess; readonly kill: (signal: NodeJS.Signals) => Promise<void> };
 
-export type TrainerFlags = { readonly state: string; readonly weights?: string; readonly port?: number; readonly apiKey?: string };
+export type TrainerFlags = {
+  readonly state: string;
+  readonly weights?: string;
+  readonly port?: number;
+  readonly apiKey?: string;
+  /** A fault plan's file, or `-` for a plan that is put at run time. */
+  readonly faults?: string;
+};
 
-function launch({ state, weights, port = 0, apiKey }: TrainerFlags): ChildProcess {
+function launch({ state, weights, port = 0, apiKey, faults }: TrainerFlags): ChildProcess {
   const script = fileURLToPath(new URL('../trainer/main.ts', import.meta.url));
   const flags = ['--port', String(port), '--state', state];
   if (weights !== undefined) flags.push('--weights', weights);
   if (apiKey !== undefined) flags.push('--api-key', apiKey);
+  if (faults !== undefined) flags.push('--faults', faults);
   return spawn(process.execPath, [script, ...flags], { stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
@@ -62,6 +70,14 @@ export async function runTrainerProcess(flags: TrainerFlags): Promise<{ readonly
   });
   const code = await new Promise<number | null>((resolve) => child.once('exit', resolve));
   return { code, stderr };
+}
+
+/** Starts the service and kills it so many ms later, ready or not. */
+export async function killTrainerAtStart(flags: TrainerFlags, afterMs: number): Promise<void> {
+  const child = launch(flags);
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  setTimeout(() => child.kill('SIGKILL'), afterMs);
+  await exited;
 }
 
 /** Plain calls over the wire, without a client's retries. */

@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Command, InvalidArgumentError } from 'commander';
+import { type Plan, readPlan } from './faults/plan.ts';
 import { StateError } from './service/failures.ts';
 import { startTrainer, type TrainerOptions } from './service/start.ts';
 
@@ -13,9 +14,10 @@ const flags = new Command('trainer')
   .requiredOption('--state <folder>', 'folder for sessions, models and checkpoints')
   .option('--weights <folder>', 'folder of the base models', fileURLToPath(new URL('./weights', import.meta.url)))
   .option('--api-key <key>', 'the only key let in; without it any key that starts with tml- is')
+  .option('--faults <file>', 'for tests: fail as this plan says (docs/trainer-faults.md); - starts with none and takes plans at /faults')
   .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
   .parse()
-  .opts<{ port: number; state: string; weights: string; apiKey?: string }>();
+  .opts<{ port: number; state: string; weights: string; apiKey?: string; faults?: string }>();
 
 const weightsFolder = resolve(flags.weights);
 const options: TrainerOptions = {
@@ -26,6 +28,7 @@ const options: TrainerOptions = {
     weightsPath: join(weightsFolder, `${name}.safetensors`),
   })),
   keys: flags.apiKey === undefined ? { prefix: 'tml-' } : { onlyKey: flags.apiKey },
+  faults: flags.faults === undefined ? null : faultsIn(flags.faults),
   onFatal: (reason) => fail(reason instanceof Error ? (reason.stack ?? reason.message) : String(reason), 1),
 };
 
@@ -48,6 +51,15 @@ try {
 function fail(message: string, code: number): never {
   process.stderr.write(`trainer: ${message}\n`);
   process.exit(code);
+}
+
+function faultsIn(file: string): Plan {
+  if (file === '-') return [];
+  try {
+    return readPlan(readFileSync(file, 'utf8'), `--faults ${file}`);
+  } catch (error) {
+    return fail(error instanceof StateError ? error.message : `--faults ${file}: cannot be read: ${String(error)}`, 2);
+  }
 }
 
 function parsePort(text: string): number {

@@ -105,6 +105,20 @@ describe('a client', () => {
     expect(service.to('cancel_future')[0]?.json).toEqual({ request_id: 'req-0' });
   });
 
+  test('cancels a sample that was abandoned before its submission was answered, as soon as it is', async () => {
+    await connect({}, { sample_cancel_enabled: true });
+    service.script('asample', { json: { request_id: 'late' }, delayMs: 150 });
+    const controller = new AbortController();
+    const sampling = sampler.sample({ ...request, signal: controller.signal });
+    await arrived('asample', 1);
+    controller.abort(new Error('no'));
+    await expect(sampling).rejects.toThrow('no');
+    expect(service.to('cancel_future')).toHaveLength(0);
+    await arrived('cancel_future', 1);
+    expect(service.to('cancel_future')[0]?.json).toEqual({ request_id: 'late' });
+    expect(service.to('retrieve_future')).toHaveLength(0);
+  });
+
   test('cancels nothing where the service does not allow it', async () => {
     await connect({});
     service.script('retrieve_future', 'hang');

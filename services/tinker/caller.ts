@@ -21,6 +21,8 @@ export type Call = HttpCall & {
   readonly credential?: string;
   /** What the request takes up while it is under way; it waits until there is room. */
   readonly reserves?: Reservation;
+  /** An abort does not break off the request; the good answer that comes nevertheless is given here. */
+  readonly onLateAnswer?: ((answer: HttpAnswer) => void) | undefined;
   /** Instead of the client's own. */
   readonly limits?: Partial<RetryLimits>;
 };
@@ -87,7 +89,7 @@ export class Caller {
   async attempt(call: Call): Promise<HttpOutcome> {
     const release = call.reserves && (await this.#backPressure.submission(call.reserves, call.signal));
     try {
-      const outcome = await this.#withCredential(call);
+      const outcome = await (call.onLateAnswer === undefined ? this.#withCredential(call) : this.#unbroken(call, call.onLateAnswer));
       if ('answer' in outcome) return outcome;
       return { failure: this.#noted(outcome.failure, call) };
     } finally {
@@ -123,6 +125,24 @@ export class Caller {
     const isRejected = 'failure' in outcome && outcome.failure.isTokenRejected;
     if (!isRejected || !(await this.credential.replace(key))) return outcome;
     return exchange(this.connection, await this.credential.header(), call);
+  }
+
+  /** @throws the signal's reason at once, while the request goes on */
+  async #unbroken({ signal, ...call }: Call, onLateAnswer: (answer: HttpAnswer) => void): Promise<HttpOutcome> {
+    signal?.throwIfAborted();
+    const outcome = this.#withCredential(call);
+    if (signal === undefined) return outcome;
+    const aborted = Promise.withResolvers<never>();
+    const onAbort = () => {
+      outcome.then((late) => 'answer' in late && onLateAnswer(late.answer)).catch(() => {});
+      aborted.reject(signal.reason);
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      return await Promise.race([outcome, aborted.promise]);
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+    }
   }
 
   #noted(failure: Failure, call: Call): Failure {

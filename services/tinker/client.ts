@@ -12,11 +12,11 @@ import {
   type ModelInfo,
   type ModelOptions,
 } from './models.ts';
-import { PendingCall, type SavedCall, savedFutures } from './pending-call.ts';
+import { PendingCall, type SavedCall } from './pending-call.ts';
 import type { Capabilities } from './rest/capabilities.ts';
 import type { Checkpoints } from './rest/checkpoints.ts';
 import { Rest } from './rest/rest.ts';
-import { SampleDispatch } from './sample-dispatch.ts';
+import { randomClone, SampleDispatch } from './sample-dispatch.ts';
 import { openSamplingSession, Sampler, type SamplerSource } from './sampler.ts';
 import { readFlags, type ServiceFlags } from './service-flags.ts';
 import { createSessionBody, type SessionOptions } from './session-options.ts';
@@ -120,9 +120,13 @@ export class TinkerClient implements AsyncDisposable {
     return new TrainingClient(this.#trainingContext(modelId), modelId, options.nextSeqId);
   }
 
-  /** To wait for a training call that was submitted before, in whatever process. Nothing is sent until `result`. */
-  resume<Kind extends CallKind>(saved: SavedCall<Kind>): PendingCall<Kind> {
-    return new PendingCall(saved, savedFutures(saved), this.#trainingContext(saved.modelId), () => {});
+  /**
+   * To wait for a training call that was submitted before, in whatever process. Nothing is sent until `result`.
+   * `sessionId`: the model's session when it is not this one; it is then kept alive too.
+   */
+  resume<Kind extends CallKind>(saved: SavedCall<Kind>, options: { readonly sessionId?: string } = {}): PendingCall<Kind> {
+    if (options.sessionId !== undefined) this.#heartbeat.keepAlive(options.sessionId);
+    return new PendingCall(saved, null, this.#trainingContext(saved.modelId), () => {});
   }
 
   getInfo(modelId: string): Promise<ModelInfo> {
@@ -146,8 +150,8 @@ export class TinkerClient implements AsyncDisposable {
     await this.close();
   }
 
-  #samplerOf(version: string, samplingSessionId: string, open: () => Promise<string>): Sampler {
-    return new Sampler(version, samplingSessionId, new SampleDispatch(this.#caller, this.#flags.sampling, samplingSessionId, open));
+  #samplerOf(version: string, id: string, open: () => Promise<string>, clone = 0): Sampler {
+    return new Sampler(version, id, new SampleDispatch(this.#caller, this.#flags.sampling, id, open, clone));
   }
 
   #trainingContext(modelId: string): TrainingContext {
@@ -155,7 +159,8 @@ export class TinkerClient implements AsyncDisposable {
       caller: this.#caller,
       chunks: this.#flags.chunks,
       takeSamplingSeqId: () => this.#nextSamplingSeqId++,
-      samplerOf: (id) => this.#samplerOf(`${modelId} as ${id}`, id, () => Promise.reject(ephemeralLost(id))),
+      samplerOf: (id, isFirst) =>
+        this.#samplerOf(`${modelId} as ${id}`, id, () => Promise.reject(ephemeralLost(id)), isFirst ? 0 : randomClone()),
     };
   }
 

@@ -19,6 +19,7 @@ const ACKNOWLEDGE_TIMEOUT_MS = 5000;
 export class CompletionFeed {
   readonly #caller: Caller;
   readonly #samplingSessionId: string;
+  readonly #clone: number;
   readonly #stalledMs: number;
   readonly #waiters = new Map<string, Waiter>();
   /** Completions that came before their sample was waited for. */
@@ -32,10 +33,11 @@ export class CompletionFeed {
   #poll = new AbortController();
 
   /** `stalledMs`: a wait is given up when nothing of the client has completed for so long. */
-  constructor(caller: Caller, samplingSessionId: string, stalledMs: number) {
+  constructor(caller: Caller, samplingSessionId: string, stalledMs: number, clone = 0) {
     this.#caller = caller;
     this.#stalledMs = stalledMs;
     this.#samplingSessionId = samplingSessionId;
+    this.#clone = clone;
     caller.onClose(() => this.#poll.abort());
   }
 
@@ -132,7 +134,7 @@ export class CompletionFeed {
   }
 
   #call(fetched: readonly string[], more: object = {}): Pick<Call, 'method' | 'path' | 'body' | 'subject'> {
-    const target = { type: 'sampling_session', sampling_session_id: this.#samplingSessionId, cloned_sampler_id: 0 };
+    const target = { type: 'sampling_session', sampling_session_id: this.#samplingSessionId, cloned_sampler_id: this.#clone };
     const body = JSON.stringify({ target, prev_cursor: this.#cursor, ...more, retrieved_request_ids: fetched });
     this.#toldCursor = this.#cursor;
     return { method: 'POST', path: 'retrieve_futures', body, subject: 'sampling session' };

@@ -12,6 +12,7 @@ export type Reply =
       readonly text?: string;
       readonly protobuf?: Uint8Array;
       readonly headers?: Record<string, string>;
+      readonly delayMs?: number;
     }
   /** Never answers. */
   | 'hang'
@@ -162,7 +163,12 @@ function answer(response: ServerResponse, reply: Reply, request: SeenRequest): v
     response.socket?.destroy();
     return;
   }
-  const { status = 200, json, text = json === undefined ? '' : JSON.stringify(json), protobuf, headers = {} } = reply;
+  const { status = 200, json, text = json === undefined ? '' : JSON.stringify(json), protobuf, headers = {}, delayMs } = reply;
+  if (delayMs !== undefined) {
+    const { delayMs: _, ...prompt } = reply;
+    setTimeout(() => answer(response, prompt, request), delayMs);
+    return;
+  }
   response.writeHead(status, { ...headers, 'content-type': protobuf === undefined ? 'application/json' : 'application/x-protobuf' });
   response.end(protobuf ?? text);
 }

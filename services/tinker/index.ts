@@ -45,6 +45,7 @@ export {
   type Chunk,
   type ForwardBackwardOutput,
   type LossFnConfig,
+  type ProvenanceSpan,
   type TensorInput,
   type TensorValue,
   TOPK_MASK,

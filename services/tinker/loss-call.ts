@@ -4,7 +4,7 @@ import { BadRequest } from './errors.ts';
 import { type Future, submit } from './futures.ts';
 import { allOrNone, keepingBlame } from './loss-result.ts';
 import { type BodyPolicy, trainingBody, whileItMayWantJson } from './training-body.ts';
-import { asTensorValue, type LossFnConfig, type TrainingDatum, withSparseInputs } from './wire/index.ts';
+import { asTensorValue, estimatedBytes, type LossFnConfig, type TrainingDatum, withSparseInputs } from './wire/index.ts';
 
 /** `parallel`: the chunks of one batch are sent at once, the first one last. */
 export type ChunkPolicy = ChunkLimits & BodyPolicy & { readonly parallel: boolean };
@@ -52,7 +52,8 @@ export class LossCall {
   async #submitChunk(datums: readonly TrainingDatum[], seqId: number, signal: AbortSignal | undefined): Promise<Future> {
     const { modelId, lossFn, lossFnConfig, forwardOnly } = this.#order;
     const sent = await trainingBody(this.#policy, { modelId, seqId, datums, lossFn, lossFnConfig, forwardOnly });
-    const reserves = { bytes: sent.body?.length ?? 0, of: 'training' } as const;
+    const bytes = datums.reduce((sum, datum) => sum + estimatedBytes(datum), 0);
+    const reserves = { bytes, of: 'training' } as const;
     const call: Call = { method: 'POST', ...sent, reserves, phase: 'submit', subject: 'model', signal };
     const type = forwardOnly ? 'Forward' : 'ForwardBackward';
     return whileItMayWantJson(this.#caller, this.#policy, () => submit(this.#caller, call, type, 'model'));

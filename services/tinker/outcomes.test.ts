@@ -257,6 +257,14 @@ test('a poll that nobody answers is made again', async () => {
   expect(service.to('retrieve_future').map(({ headers }) => headers['x-tinker-request-iteration'])).toEqual(['0', '1']);
 });
 
+test('a promise that comes late is waited for, not asked for twice', async () => {
+  service.script('optim_step', { json: { request_id: 'late' }, delayMs: 200 });
+  service.script('retrieve_future', { json: { metrics: {} } });
+  await client.training('m', { nextSeqId: 1 }).optimStep({ learningRate: 1e-3 });
+  expect(service.to('optim_step')).toHaveLength(1);
+  expect(Number(service.to('retrieve_future')[0]?.headers['x-tinker-create-promise-roundtrip-time'])).toBeGreaterThanOrEqual(0);
+});
+
 test('a promise that was given before is taken: the repeated number brings the first future', async () => {
   const first: Reply = { json: { request_id: 'the-first' } };
   service.script('optim_step', 'drop', first);

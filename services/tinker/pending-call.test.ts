@@ -72,10 +72,25 @@ describe('a submitted call', () => {
     service.script('retrieve_future', { json: { sampling_session_id: 'sess:sample:0' } });
     const sampler = await pending.result();
     await sampler.sampleAll({ prompt: Int32Array.of(1) });
-    expect(service.to('asample')[0]?.json.sampling_session_id).toBe('sess:sample:0');
+    expect(service.to('asample')[0]?.json).toMatchObject({ sampling_session_id: 'sess:sample:0', seq_id: 0 });
     service.script('asample', { status: 410 });
     await expect(sampler.sampleAll({ prompt: Int32Array.of(1) })).rejects.toThrow('save them again');
   });
+});
+
+test('a second sampler of one ephemeral save takes other numbers: the first one’s would bring its samples again', async () => {
+  const ephemeral = { json: { sampling_session_id: 'sess:sample:0' } };
+  service.script('save_weights_for_sampler', { json: { request_id: 'a' } });
+  const pending = await training().submitSaveAndSample();
+  service.script('retrieve_future', ephemeral);
+  const first = await pending.result();
+  service.script('retrieve_future', ephemeral, ephemeral);
+  const others = [await pending.result(), await client.resume(kept(pending.saved)).result()];
+  for (const sampler of [first, ...others]) await sampler.sampleAll({ prompt: Int32Array.of(1) });
+  const clones = service.to('asample').map(({ json }) => Number(json.seq_id) / 1e9);
+  expect(clones[0]).toBe(0);
+  expect(clones.every(Number.isSafeInteger)).toBe(true);
+  expect(new Set(clones).size).toBe(3);
 });
 
 describe('a wait that ends early', () => {

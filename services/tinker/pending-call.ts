@@ -38,13 +38,15 @@ export function parseSavedCall(value: unknown): SavedCall {
 export class PendingCall<Kind extends CallKind> {
   readonly saved: SavedCall<Kind>;
   readonly #futures: readonly Future[];
+  #isFirst: boolean;
   readonly #context: ResultContext;
   readonly #onLost: (error: unknown) => void;
 
-  /** `onLost` is told of a failure after which no later call of the model makes sense. */
-  constructor(saved: SavedCall<Kind>, futures: readonly Future[], context: ResultContext, onLost: (error: unknown) => void) {
+  /** `futures`: null when the call was submitted elsewhere. `onLost` is told of a failure after which no later call of the model makes sense. */
+  constructor(saved: SavedCall<Kind>, futures: readonly Future[] | null, context: ResultContext, onLost: (error: unknown) => void) {
     this.saved = saved;
-    this.#futures = futures;
+    this.#futures = futures ?? savedFutures(saved);
+    this.#isFirst = futures !== null;
     this.#context = context;
     this.#onLost = onLost;
   }
@@ -54,8 +56,11 @@ export class PendingCall<Kind extends CallKind> {
    * @throws BadRequest or ServiceFailed when the work failed, TrainingStateUnknown when its effect is not known
    */
   async result({ signal }: { readonly signal?: AbortSignal | undefined } = {}): Promise<CallResults[Kind]> {
+    const { saved } = this;
     try {
-      return await READERS[this.saved.kind](this.#context, this.saved, this.#futures, signal);
+      const result = await READERS[saved.kind](this.#context, { saved, futures: this.#futures, isFirst: this.#isFirst }, signal);
+      this.#isFirst = false;
+      return result;
     } catch (error) {
       const isUnchanged = error instanceof BillingPaused || error instanceof RetryLater || signal?.aborted;
       if (!isUnchanged) this.#onLost(error);
@@ -65,6 +70,6 @@ export class PendingCall<Kind extends CallKind> {
 }
 
 /** The futures of a call that was submitted elsewhere. */
-export function savedFutures({ kind, requestIds }: SavedCall): Future[] {
+function savedFutures({ kind, requestIds }: SavedCall): Future[] {
   return requestIds.map((requestId) => ({ requestId, type: REQUEST_TYPES[kind], subject: 'model' }));
 }

@@ -1,8 +1,11 @@
-import type { Caller } from './caller.ts';
+import { z } from 'zod';
+import { promiseSchema } from './answers.ts';
+import { type Caller, parseJson } from './caller.ts';
 import { CompletionFeed } from './completion-feed.ts';
 import { sampleOf } from './decode-result.ts';
 import { BillingPaused, ResubmitSample, SessionLost } from './errors.ts';
 import { type Future, retrieve, submit } from './futures.ts';
+import type { HttpAnswer } from './http.ts';
 import { backoffMs } from './retry.ts';
 import { type AsampleOptions, asampleBody, promptBytes } from './sample-body.ts';
 import type { DispatchedSample } from './sample-result.ts';
@@ -20,6 +23,14 @@ type Session = {
 /** A sample that is lost this often in a row is not lost by chance. */
 const LONGEST_LOSING_STREAK = 8;
 const CANCEL_TIMEOUT_MS = 30_000;
+const SEQ_IDS_OF_A_CLONE = 1_000_000_000;
+/** Above it a seq_id is no exact number any more. */
+const HIGHEST_CLONE = 9_000_000;
+
+/** For a sampler that cannot know which clones there are. */
+export function randomClone(): number {
+  return 1 + Math.floor(Math.random() * HIGHEST_CLONE);
+}
 
 /** Sends the samples of one sampling session. A lost sample is submitted again, a lost session opened again, without the caller noticing. */
 export class SampleDispatch {
@@ -28,12 +39,15 @@ export class SampleDispatch {
   readonly #flags: SamplingFlags;
   #session: Promise<Session>;
 
-  /** `open` opens another sampling session on the same weights and returns its id. */
-  constructor(caller: Caller, flags: SamplingFlags, sessionId: string, open: () => Promise<string>) {
+  /**
+   * `open` opens another sampling session on the same weights and returns its id. `clone`: 0, or a number of its own for one that
+   * joins a sampling session whose numbers another sampler may have used.
+   */
+  constructor(caller: Caller, flags: SamplingFlags, sessionId: string, open: () => Promise<string>, clone = 0) {
     this.#caller = caller;
     this.#flags = flags;
     this.#open = open;
-    this.#session = Promise.resolve(this.#newSession(sessionId));
+    this.#session = Promise.resolve(this.#newSession(sessionId, clone));
   }
 
   /** Every submission has its own seq_id: a repeated one would bring the lost result back. */
@@ -70,7 +84,7 @@ export class SampleDispatch {
       session.feed?.acknowledge(future.requestId);
       return { ...sampleOf(result, future), sequenceIds: future.sampleSequenceIds ?? [] };
     } catch (error) {
-      if (signal?.aborted && this.#flags.mayCancel()) this.#cancel(future);
+      if (signal?.aborted && this.#flags.mayCancel()) this.#cancel(future.requestId);
       throw error;
     }
   }
@@ -83,6 +97,7 @@ export class SampleDispatch {
       body: asampleBody(session.id, seqId, options),
       headers: { 'x-tinker-sampling-backpressure': '1' },
       reserves: { bytes: promptBytes(options.prompt), of: 'sample' },
+      onLateAnswer: this.#flags.mayCancel() ? (answer: HttpAnswer) => this.#cancelLate(answer) : undefined,
     } as const;
     try {
       return await submit(this.#caller, call, 'Sample', 'sample');
@@ -96,9 +111,9 @@ export class SampleDispatch {
     return this.#flags.mayStall ? this.#caller.connection.stalledMs : Number.POSITIVE_INFINITY;
   }
 
-  #newSession(id: string): Session {
-    const feed = this.#flags.useFeed ? new CompletionFeed(this.#caller, id, this.#stalledMs()) : null;
-    return { id, feed, nextSeqId: 0, unusedSeqIds: [] };
+  #newSession(id: string, clone = 0): Session {
+    const feed = this.#flags.useFeed ? new CompletionFeed(this.#caller, id, this.#stalledMs(), clone) : null;
+    return { id, feed, nextSeqId: clone * SEQ_IDS_OF_A_CLONE, unusedSeqIds: [] };
   }
 
   /** Only the first of the calls that met the lost session opens a new one. @throws SessionLost when the session above it is gone too */
@@ -113,9 +128,15 @@ export class SampleDispatch {
     await opening;
   }
 
+  /** The sample was abandoned before the service had answered its submission. */
+  #cancelLate(answer: HttpAnswer): void {
+    const promise = promiseSchema.safeParse(parseJson(answer, z.unknown(), 'asample'));
+    if (promise.success) this.#cancel(promise.data.request_id);
+  }
+
   /** Spares the service the work; nothing depends on it. */
-  #cancel(future: Future): void {
-    const body = JSON.stringify({ request_id: future.requestId });
+  #cancel(requestId: string): void {
+    const body = JSON.stringify({ request_id: requestId });
     const call = { method: 'POST', path: 'cancel_future', body, timeoutMs: CANCEL_TIMEOUT_MS, phase: 'once', subject: 'other' } as const;
     this.#caller.send(call).catch(() => {});
   }

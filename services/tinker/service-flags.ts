@@ -18,7 +18,7 @@ export type SamplingFlags = {
 
 /**
  * What the service wants of its clients; what it does not say is the protocol's default. Not followed:
- * `sample_join_sampling_session` (a sampler here is never cloned: each has a sampling session of its own),
+ * `sample_join_sampling_session` (the few clones here take a number at random),
  * `custom_loss_server_side`, `sample_cancel_max_batch_size` (samples are cancelled one by one), `use_pyqwest_transport`.
  */
 export type ServiceFlags = {

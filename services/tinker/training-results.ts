@@ -40,27 +40,25 @@ export const REQUEST_TYPES: Readonly<Record<CallKind, RequestType>> = {
 /** What reading a result needs besides the future. */
 export type ResultContext = {
   readonly caller: Caller;
-  /** A sampler of a sampling session that the service has just opened. */
-  readonly samplerOf: (samplingSessionId: string) => Sampler;
+  /** A sampler of a sampling session that a save opened; `isFirst`: nobody else can have one. */
+  readonly samplerOf: (samplingSessionId: string, isFirst: boolean) => Sampler;
 };
 
-type Reader<Result> = (
-  context: ResultContext,
-  saved: SavedCall,
-  futures: readonly Future[],
-  signal: AbortSignal | undefined,
-) => Promise<Result>;
+/** `isFirst`: the result is read for the first time, by the process that submitted the call. */
+export type Reading = { readonly saved: SavedCall; readonly futures: readonly Future[]; readonly isFirst: boolean };
+
+type Reader<Result> = (context: ResultContext, reading: Reading, signal: AbortSignal | undefined) => Promise<Result>;
 
 const loss =
   (forwardOnly: boolean): Reader<ForwardBackwardOutput> =>
-  ({ caller }, { targetCounts = [] }, futures, signal) =>
+  ({ caller }, { saved: { targetCounts = [] }, futures }, signal) =>
     retrieveLoss(caller, futures, { targetCounts, forwardOnly }, signal);
 
 /** How each call's result is fetched and read. */
 export const READERS: { readonly [Kind in CallKind]: Reader<CallResults[Kind]> } = {
   forward: loss(true),
   forwardBackward: loss(false),
-  optimStep: async ({ caller }, _, [future], signal) => {
+  optimStep: async ({ caller }, { futures: [future] }, signal) => {
     try {
       return { metrics: (await retrieveJson(caller, known(future), optimStepSchema, signal)).metrics ?? {} };
     } catch (error) {
@@ -69,16 +67,18 @@ export const READERS: { readonly [Kind in CallKind]: Reader<CallResults[Kind]> }
       throw new TrainingStateUnknown(message, { call: 'optim_step', requestId: error.requestId, cause: error });
     }
   },
-  saveState: async ({ caller }, _, [future], signal) => (await retrieveJson(caller, known(future), savedSchema, signal)).path as StatePath,
-  saveForSampler: async ({ caller }, _, [future], signal) =>
+  saveState: async ({ caller }, { futures: [future] }, signal) =>
+    (await retrieveJson(caller, known(future), savedSchema, signal)).path as StatePath,
+  saveForSampler: async ({ caller }, { futures: [future] }, signal) =>
     (await retrieveJson(caller, known(future), savedSchema, signal)).path as SamplerPath,
-  saveAndSample: async ({ caller, samplerOf }, _, [future], signal) =>
-    samplerOf((await retrieveJson(caller, known(future), ephemeralSchema, signal)).sampling_session_id),
-  saveExternal: async ({ caller }, _, [future], signal) => {
+  saveAndSample: async ({ caller, samplerOf }, { futures: [future], isFirst }, signal) =>
+    samplerOf((await retrieveJson(caller, known(future), ephemeralSchema, signal)).sampling_session_id, isFirst),
+  saveExternal: async ({ caller }, { futures: [future] }, signal) => {
     const { path, size_bytes } = await retrieveJson(caller, known(future), savedExternalSchema, signal);
     return { path, sizeBytes: size_bytes ?? null };
   },
-  loadState: async ({ caller }, _, [future], signal) => (await retrieveJson(caller, known(future), loadedSchema, signal)).path ?? null,
+  loadState: async ({ caller }, { futures: [future] }, signal) =>
+    (await retrieveJson(caller, known(future), loadedSchema, signal)).path ?? null,
 };
 
 function known(future: Future | undefined): Future {

@@ -7,7 +7,7 @@ import { type ChunkPolicy, LossCall } from './loss-call.ts';
 import type { TargetCounts } from './loss-result.ts';
 import { type OptimizerParams, wireOptimizerParams } from './optimizer.ts';
 import { refuseOtherKind } from './paths.ts';
-import { PendingCall, type SavedCall, savedFutures } from './pending-call.ts';
+import { PendingCall, type SavedCall } from './pending-call.ts';
 import type { Sampler } from './sampler.ts';
 import { type EphemeralOptions, type ExternalOptions, type LoadOptions, type SaveOptions, wireSave } from './save-options.ts';
 import { type LossRows, trainingDatum } from './training-datum.ts';
@@ -146,7 +146,7 @@ export class TrainingClient {
     if (saved.modelId !== this.modelId) {
       throw new BadRequest(`the saved call is of model ${saved.modelId}, this is ${this.modelId}`, { call: 'resume' });
     }
-    return new PendingCall(saved, savedFutures(saved), this.#context, (error) => this.#order.fail(error));
+    return new PendingCall(saved, null, this.#context, (error) => this.#order.fail(error));
   }
 
   /** Frees the model on the service; what it has saved stays. Later calls fail. */

@@ -1,6 +1,8 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
+import type { Plan } from '../faults/plan.ts';
+import { withFaults } from '../faults/with-faults.ts';
 import { StateError } from './failures.ts';
 import { createApp, type KeyRule } from './http/app.ts';
 import { Service } from './service.ts';
@@ -16,6 +18,8 @@ export type TrainerOptions = {
   readonly stateFolder: string;
   readonly models: readonly BaseModelFile[];
   readonly keys: KeyRule;
+  /** Makes the service fail on purpose; null in earnest. */
+  readonly faults: Plan | null;
   /** Called when only a restart can help; must end the process. */
   readonly onFatal: (reason: unknown) => void;
 };
@@ -50,7 +54,8 @@ export async function startTrainer(options: TrainerOptions): Promise<{ readonly 
   await Promise.all([training.ready, sampling.ready]).catch((error: unknown) => {
     throw new StateError(`the base models cannot be loaded: ${error instanceof Error ? error.message : String(error)}`);
   });
-  handler.resolve(getRequestListener(createApp(service, options.keys).fetch));
+  const app = createApp(service, options.keys);
+  handler.resolve(getRequestListener(options.faults === null ? app.fetch : withFaults(app, options.faults)));
   const stop = async (): Promise<void> => {
     server.close();
     server.closeAllConnections();

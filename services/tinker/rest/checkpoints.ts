@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { SamplerPath, StatePath } from '../../../core/ids.ts';
 import type { Caller } from '../caller.ts';
-import { BadRequest } from '../errors.ts';
+import { BadRequest, ServiceFailed } from '../errors.ts';
 import { type PathParts, savedParts } from '../paths.ts';
 import { cursorSchema, everyPage, type Page, type PageOptions } from './paging.ts';
 import { getJson, ifSupported, sendOnly } from './request.ts';
@@ -76,6 +76,18 @@ export class Checkpoints {
       return listed.path === path || (parts !== null && parts.kind === wanted.kind && parts.name === wanted.name);
     };
     return (await this.list(wanted.run)).find(isIt) ?? null;
+  }
+
+  /**
+   * After a save whose checkpoint must last: false where the service has no listing to look at.
+   * @throws ServiceFailed when the service does not list the path that it answered
+   */
+  async assertListed(path: SamplerPath | StatePath): Promise<boolean> {
+    const looked = await ifSupported(this.find(path).then((listed) => ({ listed })));
+    if (looked !== null && looked.listed === null) {
+      throw new ServiceFailed(`the service answered a save with ${path}, but does not list it: it was not kept`, { call: 'checkpoints' });
+    }
+    return looked !== null;
   }
 
   /** @throws BadRequest when there is no such checkpoint */

@@ -1,6 +1,7 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { compareKeys } from './encode-request.ts';
 import { type Chunk, decodeForwardBackwardRequest, encodeForwardBackwardRequest, type ForwardBackwardRequest } from './index.ts';
 import { toWireTensor } from './tensor-values.ts';
 import { int32Bytes } from './tensors.ts';
@@ -90,8 +91,19 @@ function wireSpan({ type, sequenceId, offset, length }: { type: string; sequence
 }
 
 function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
-  return a < b ? -1 : 1;
+  return compareKeys(a, b);
 }
+
+test('map keys go by their bytes, a longer one before its beginning', () => {
+  expect(['b', 'a', 'advantages', 'ab', '\u{1f600}', '\uffee'].sort(compareKeys)).toEqual([
+    'ab',
+    'advantages',
+    'a',
+    'b',
+    '\uffee',
+    '\u{1f600}',
+  ]);
+});
 
 describe('our encoder and the generated code', () => {
   test('write the same bytes', () => {

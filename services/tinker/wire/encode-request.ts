@@ -84,7 +84,16 @@ function bytesUnlessEmpty(message: MessageWriter, field: number, bytes: Uint8Arr
   return bytes.byteLength === 0 ? message : message.bytes(field, bytes.byteLength, (target) => target.set(bytes));
 }
 
-/** By the bytes of the keys, which is not the order of JavaScript strings beyond the basic plane. */
 function sortedEntries<Value>(map: Readonly<Record<string, Value>>): [string, Value][] {
-  return Object.entries(map).sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+  return Object.entries(map).sort(([a], [b]) => compareKeys(a, b));
+}
+
+/**
+ * By the keys' bytes, which is not the order of JavaScript strings beyond the basic plane; a key goes before its own
+ * beginning, as the official client's encoder (upb, deterministic) has it.
+ */
+export function compareKeys(a: string, b: string): number {
+  const [left, right] = [Buffer.from(a), Buffer.from(b)];
+  const common = Math.min(left.length, right.length);
+  return left.compare(right, 0, common, 0, common) || right.length - left.length;
 }

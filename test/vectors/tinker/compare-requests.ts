@@ -4,7 +4,13 @@ import { difference } from '../same.ts';
 import type { Exchange, SeenRequest } from './scripted-server.ts';
 
 /** Headers that mean something to the service; all others name the library. */
-const HEADERS = ['content-type', 'x-tinker-request-iteration', 'x-tinker-request-type', 'x-tinker-sampling-backpressure'] as const;
+const HEADERS = [
+  'content-type',
+  'x-stainless-retry-count',
+  'x-tinker-request-iteration',
+  'x-tinker-request-type',
+  'x-tinker-sampling-backpressure',
+] as const;
 const ROUND_TRIP = 'x-tinker-create-promise-roundtrip-time';
 
 /** The whole poll loop of a sampling session runs beside the calls it serves: what it does is compared by itself. */
