@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { DriveResults } from '../tinker-drive/recorder.ts';
@@ -44,4 +45,10 @@ test.each(PEERS)('the recording of $name has the known-good numbers and agrees w
   for (const step of results.steps) expect(judge(step, step, undefined).kind).toBe('same');
   const wrong = JSON.parse(JSON.stringify(results).replaceAll('-8.1805', '-8.1815')) as DriveResults;
   expect(judgeKnownGood(wrong).kind).toBe('failed');
+});
+
+test('the model is the one that the recordings were made with', () => {
+  const weights = readFileSync(new URL('./models/tiny-qwen3/model.safetensors', import.meta.url));
+  const sha256 = createHash('sha256').update(weights).digest('hex');
+  expect(sha256).toBe('1675e1b74150aa88550d77a81fc0a1b064eada45cb88e0ea9251556b6a6425db');
 });

@@ -16,6 +16,7 @@ import { whileServing } from './server.ts';
 
 const state = fileURLToPath(new URL('../../.stillroom/peers/', import.meta.url));
 const driver = fileURLToPath(new URL('../tinker-drive/main.ts', import.meta.url));
+const leash = fileURLToPath(new URL('../../services/processes/leash.mjs', import.meta.url));
 const fixtures = fileURLToPath(new URL('../fixtures/tinker/', import.meta.url));
 
 type Flags = { readonly without: readonly string[]; readonly python: Readonly<Record<string, string>> };
@@ -93,7 +94,9 @@ async function tried(peer: Peer, python: string | undefined): Promise<{ readonly
         '--patience',
         String(peer.patienceSeconds),
       ];
-      await execa(process.execPath, [driver, ...args], { env: { TINKER_API_KEY: API_KEY }, stdout: 'inherit', stderr: 'inherit' });
+      // On a leash: it would go on asking a server that ended with us.
+      const command = [leash, process.execPath, driver, ...args];
+      await execa(process.execPath, command, { env: { TINKER_API_KEY: API_KEY }, stdout: 'inherit', stderr: 'inherit', detached: true });
     });
     const driven = clock();
     const failed = report(peer, readResults(out), readResults(join(fixtures, peer.recording)));
