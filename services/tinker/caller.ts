@@ -33,6 +33,7 @@ export class Caller {
   readonly credential: Credential;
   #backPressure: BackPressure;
   #lastCompletionMs: number;
+  #lastAnswerMs: number;
   #onClose: (() => void)[] = [];
   #isClosed = false;
 
@@ -41,6 +42,7 @@ export class Caller {
     this.credential = new Credential(connection.credentials, connection.clock);
     this.#backPressure = new BackPressure(connection.clock);
     this.#lastCompletionMs = connection.clock.nowMs();
+    this.#lastAnswerMs = this.#lastCompletionMs;
   }
 
   get backPressure(): BackPressure {
@@ -58,6 +60,11 @@ export class Caller {
   /** The service's own limits, once they are known: before any call that they are about. */
   holdBack(limits: BackPressureLimits): void {
     this.#backPressure = new BackPressure(this.connection.clock, limits);
+  }
+
+  /** For how long the service has answered nothing at all. */
+  get silentForMs(): number {
+    return this.nowMs() - this.#lastAnswerMs;
   }
 
   /** A long call of this client came to its end: the queue moves. */
@@ -90,6 +97,7 @@ export class Caller {
     const release = call.reserves && (await this.#backPressure.submission(call.reserves, call.signal));
     try {
       const outcome = await (call.onLateAnswer === undefined ? this.#withCredential(call) : this.#unbroken(call, call.onLateAnswer));
+      if (isAnswered(outcome)) this.#lastAnswerMs = this.nowMs();
       if ('answer' in outcome) return outcome;
       return { failure: this.#noted(outcome.failure, call) };
     } finally {
@@ -150,6 +158,11 @@ export class Caller {
     if (failure.status === 429 && call.phase === 'sample') this.#backPressure.noteBusy();
     return { ...failure, detail: this.scrub(failure.detail) };
   }
+}
+
+/** By the service itself: a 5xx may come from a proxy before it. */
+function isAnswered(outcome: HttpOutcome): boolean {
+  return 'answer' in outcome || (outcome.failure.status !== null && outcome.failure.status < 500);
 }
 
 const decoder = new TextDecoder();

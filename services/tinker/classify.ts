@@ -29,6 +29,8 @@ export type Failure = {
   readonly isTokenRejected: boolean;
   /** An empty 400: a proxy on the way refused, the service has not seen the request. */
   readonly isProxyRejection: boolean;
+  /** The request got through and was not answered in its time: what a service does that holds a poll for longer. */
+  readonly isUnanswered: boolean;
   readonly cause?: unknown;
 };
 

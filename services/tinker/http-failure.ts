@@ -1,3 +1,4 @@
+import { errors } from 'undici';
 import { z } from 'zod';
 import type { Failure } from './classify.ts';
 import type { QueueState } from './errors.ts';
@@ -33,6 +34,7 @@ export function failureOf(status: number, headers: Headers, bytes: Uint8Array, e
     requestId: typeof headers['x-request-id'] === 'string' ? headers['x-request-id'] : null,
     isTokenRejected: status === 401 && String(headers['www-authenticate']).includes('error="invalid_token"'),
     isProxyRejection: false,
+    isUnanswered: false,
   };
 }
 
@@ -46,6 +48,7 @@ export function connectionFailure(detail: string, cause: unknown): Failure {
     requestId: null,
     isTokenRejected: false,
     isProxyRejection: false,
+    isUnanswered: cause instanceof errors.HeadersTimeoutError,
     cause,
   };
 }

@@ -257,6 +257,29 @@ test('a poll that nobody answers is made again', async () => {
   expect(service.to('retrieve_future').map(({ headers }) => headers['x-tinker-request-iteration'])).toEqual(['0', '1']);
 });
 
+describe('a service that holds its polls for longer than the client does', () => {
+  const hurried = { apiKey: 'tml-key', requestTimeoutMs: 300, noProgressMs: 500 };
+
+  test('is waited for while it answers other calls', async () => {
+    await using hasty = await TinkerClient.connect({ ...hurried, baseUrl: service.url });
+    service.script('retrieve_future', 'hang', 'hang', 'hang', 'hang');
+    const others = setInterval(() => hasty.capabilities().catch(() => {}), 100);
+    try {
+      await hasty.training('m', { nextSeqId: 1 }).optimStep({ learningRate: 1e-3 });
+    } finally {
+      clearInterval(others);
+    }
+    expect(service.to('retrieve_future')).toHaveLength(5);
+  });
+
+  test('is given up when it answers nothing at all', async () => {
+    await using hasty = await TinkerClient.connect({ ...hurried, baseUrl: service.url });
+    service.usually('retrieve_future', 'hang');
+    const step = hasty.training('m', { nextSeqId: 1 }).optimStep({ learningRate: 1e-3 });
+    await expect(step).rejects.toMatchObject({ name: 'RetryLater', requestId: expect.any(String) });
+  });
+});
+
 test('a promise that comes late is waited for, not asked for twice', async () => {
   service.script('optim_step', { json: { request_id: 'late' }, delayMs: 200 });
   service.script('retrieve_future', { json: { metrics: {} } });

@@ -65,12 +65,18 @@ export function isSignOfLife({ status, retryAfterMs }: Failure, phase: Phase): b
   return status === 429 || isPending || retryAfterMs !== null;
 }
 
+/** Only a longer wait than ours, as long as other calls are answered. */
+export function isHeldPoll({ isUnanswered }: Failure, phase: Phase): boolean {
+  return isUnanswered && (phase === 'poll' || phase === 'feed');
+}
+
 function wantedDelayMs(failure: Failure, state: RetryState): number | null {
   const { status, shouldRetry } = failure;
   const { phase, failures, alike } = state;
   if (phase === 'once') return null;
   if (phase === 'feed') return feedDelayMs(failure, state);
   if (failure.isProxyRejection && state.proxyRejections >= PROXY_REJECTIONS) return null;
+  if (isHeldPoll(failure, phase)) return 0;
   // A short first wait: a server that was just restarted, or a kept-alive connection that it closed, is back at once.
   if (status === null) return jittered(Math.min(100 * 2 ** alike, 2000));
   if (status === 429) return phase === 'sample' ? busySamplePauseMs(state) : slowBackoffMs(phase === 'poll' ? alike : failures);

@@ -27,7 +27,8 @@ export type ConnectionOptions = {
   readonly credentialCmd?: string;
   /**
    * Give up a call after this long without a sign of life: nothing but connection failures and 5xx answers. Default
-   * 120 000. A restarted server is survived within it.
+   * 120 000. A restarted server is survived within it. Less than 20 000 misjudges services that hold a poll for
+   * minutes: the heartbeats between come every 10 s.
    */
   readonly noProgressMs?: number;
   /**

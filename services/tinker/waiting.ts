@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Call, Caller } from './caller.ts';
 import { errorOf, type Failure, stalledError } from './classify.ts';
-import { isSignOfLife, type RetryState, retryOf } from './retry.ts';
+import { isHeldPoll, isSignOfLife, type RetryState, retryOf } from './retry.ts';
 
 /** Above it a busy service gets the longer pause before the body is sent again. */
 const LARGE_BODY_CHARS = 128 * 1024;
@@ -43,7 +43,7 @@ export class Waiting {
   /** Waits until the request may be sent again. @throws TinkerError when it may not; the signal's reason when aborted */
   async after(failure: Failure, call: Call): Promise<void> {
     this.#note(failure, call);
-    const state = this.#state(call);
+    const state = this.#state(call, failure);
     const retry = this.#caller.isClosed ? null : retryOf(failure, state, { ...this.#caller.connection, ...call.limits });
     const known = call.requestId === undefined ? failure : { ...failure, requestId: call.requestId };
     if (retry === 'stalled') throw stalledError(known, call.path, state.stalledForMs);
@@ -55,14 +55,16 @@ export class Waiting {
     await this.#caller.connection.clock.sleep(retry.delayMs, call.signal);
   }
 
-  #state({ body, phase }: Call): RetryState {
+  #state({ body, phase }: Call, failure: Failure): RetryState {
+    const failingForMs = this.#failingSinceMs === null ? 0 : this.#caller.nowMs() - this.#failingSinceMs;
     return {
       phase,
       failures: this.#failures,
       alike: this.#alike,
       badRequests: this.#badRequests,
       proxyRejections: this.#proxyRejections,
-      failingForMs: this.#failingSinceMs === null ? 0 : this.#caller.nowMs() - this.#failingSinceMs,
+      // The heartbeats tell a service that holds a poll from one that is gone.
+      failingForMs: isHeldPoll(failure, phase) ? Math.min(failingForMs, this.#caller.silentForMs) : failingForMs,
       stalledForMs: this.#caller.stalledForMs(this.sinceMs),
       isLarge: typeof body === 'string' && body.length > LARGE_BODY_CHARS,
     };
