@@ -1,8 +1,9 @@
 import type { z } from 'zod';
+import { unlessAborted } from './abort.ts';
 import { BackPressure, type BackPressureLimits, type Reservation } from './back-pressure.ts';
 import type { Failure, Subject } from './classify.ts';
 import { Credential } from './credential.ts';
-import { type QueueState, ServiceFailed } from './errors.ts';
+import { type QueueState, RetryLater, ServiceFailed } from './errors.ts';
 import { exchange, type HttpAnswer, type HttpCall, type HttpOutcome } from './http.ts';
 import { parseLooseJson } from './loose-json.ts';
 import type { Phase, RetryLimits } from './retry.ts';
@@ -23,6 +24,8 @@ export type Call = HttpCall & {
   readonly reserves?: Reservation;
   /** An abort does not break off the request; the good answer that comes nevertheless is given here. */
   readonly onLateAnswer?: ((answer: HttpAnswer) => void) | undefined;
+  /** Told of every try that failed, also of those that are repeated. */
+  readonly onFailure?: (failure: Failure) => void;
   /** Instead of the client's own. */
   readonly limits?: Partial<RetryLimits>;
 };
@@ -34,8 +37,8 @@ export class Caller {
   #backPressure: BackPressure;
   #lastCompletionMs: number;
   #lastAnswerMs: number;
-  #onClose: (() => void)[] = [];
-  #isClosed = false;
+  readonly #onClose = new Set<() => void>();
+  readonly #closing = new AbortController();
 
   constructor(connection: Connection) {
     this.connection = connection;
@@ -50,7 +53,17 @@ export class Caller {
   }
 
   get isClosed(): boolean {
-    return this.#isClosed;
+    return this.#closing.signal.aborted;
+  }
+
+  /** The signal for whatever a call waits for: aborted by the call's own, and when the client is closed. */
+  untilClosed(signal: AbortSignal | undefined): AbortSignal {
+    return signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
+  }
+
+  /** @throws the signal's reason; RetryLater when the client is closed */
+  sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    return this.connection.clock.sleep(ms, this.untilClosed(signal));
   }
 
   nowMs(): number {
@@ -93,7 +106,8 @@ export class Caller {
   }
 
   /** One request, repeated only to replace a refused token. @throws the signal's reason; CredentialRefused */
-  async attempt(call: Call): Promise<HttpOutcome> {
+  async attempt(asked: Call): Promise<HttpOutcome> {
+    const call = { ...asked, signal: this.untilClosed(asked.signal) };
     const release = call.reserves && (await this.#backPressure.submission(call.reserves, call.signal));
     try {
       const outcome = await (call.onLateAnswer === undefined ? this.#withCredential(call) : this.#unbroken(call, call.onLateAnswer));
@@ -114,46 +128,42 @@ export class Caller {
     this.connection.onWait({ call, waitedMs: this.nowMs() - waitingSinceMs, queueState, reason });
   }
 
-  /** `stop` runs when the client is closed. */
-  onClose(stop: () => void): void {
-    this.#onClose.push(stop);
+  /** `stop` runs when the client is closed, unless what this returns was called before. */
+  onClose(stop: () => void): () => void {
+    this.#onClose.add(stop);
+    return () => this.#onClose.delete(stop);
   }
 
-  /** Ends the connections; nothing is repeated from here on. */
+  /** Ends what is under way and waits, with RetryLater, and the connections. */
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.#closing.abort(new RetryLater('this client was closed; make the call again from another one', { call: 'close' }));
     for (const stop of this.#onClose) stop();
     await this.connection.connections.destroy();
   }
 
   async #withCredential(call: Call): Promise<HttpOutcome> {
     if (call.credential !== undefined) return exchange(this.connection, call.credential, call);
-    const key = await this.credential.header();
+    const key = await unlessAborted(this.credential.header(), call.signal);
     const outcome = await exchange(this.connection, key, call);
     const isRejected = 'failure' in outcome && outcome.failure.isTokenRejected;
-    if (!isRejected || !(await this.credential.replace(key))) return outcome;
-    return exchange(this.connection, await this.credential.header(), call);
+    if (!isRejected || !(await unlessAborted(this.credential.replace(key), call.signal))) return outcome;
+    return exchange(this.connection, await unlessAborted(this.credential.header(), call.signal), call);
   }
 
   /** @throws the signal's reason at once, while the request goes on */
   async #unbroken({ signal, ...call }: Call, onLateAnswer: (answer: HttpAnswer) => void): Promise<HttpOutcome> {
     signal?.throwIfAborted();
     const outcome = this.#withCredential(call);
-    if (signal === undefined) return outcome;
-    const aborted = Promise.withResolvers<never>();
-    const onAbort = () => {
-      outcome.then((late) => 'answer' in late && onLateAnswer(late.answer)).catch(() => {});
-      aborted.reject(signal.reason);
-    };
-    signal.addEventListener('abort', onAbort, { once: true });
     try {
-      return await Promise.race([outcome, aborted.promise]);
-    } finally {
-      signal.removeEventListener('abort', onAbort);
+      return await unlessAborted(outcome, signal);
+    } catch (error) {
+      if (signal?.aborted) outcome.then((late) => 'answer' in late && onLateAnswer(late.answer)).catch(() => {});
+      throw error;
     }
   }
 
   #noted(failure: Failure, call: Call): Failure {
+    call.onFailure?.(failure);
     if (failure.isProxyRejection) this.connection.connections.renew();
     if (failure.status === 429 && call.phase === 'sample') this.#backPressure.noteBusy();
     return { ...failure, detail: this.scrub(failure.detail) };

@@ -1,12 +1,14 @@
 import { completionsSchema } from './answers.ts';
 import { type Call, type Caller, parseJson } from './caller.ts';
 import { stalledError } from './classify.ts';
-import { RetryLater } from './errors.ts';
 import { connectionFailure } from './http-failure.ts';
+import { pendingDelayMs } from './retry.ts';
 import { Waiting } from './waiting.ts';
 
 /** The result's size in bytes; null when the service does not say. */
 type Completion = { readonly sizeBytes: number | null };
+/** `before`: the number of the first submission that began after it; only an earlier one may still come for it. */
+type Early = Completion & { readonly before: number };
 type Waiter = { readonly sinceMs: number; readonly resolve: (completion: Completion) => void; readonly reject: (error: unknown) => void };
 
 const POLL_TIMEOUT_MS = 45_000;
@@ -22,11 +24,14 @@ export class CompletionFeed {
   readonly #clone: number;
   readonly #stalledMs: number;
   readonly #waiters = new Map<string, Waiter>();
-  /** Completions that came before their sample was waited for. */
-  readonly #early = new Map<string, Completion>();
-  /** Samples that nobody wants any more. */
-  readonly #abandoned = new Set<string>();
+  /** Completions that came before their sample was waited for, in the order in which they came. */
+  readonly #early = new Map<string, Early>();
+  /** The numbers of the submissions under way, in order. */
+  readonly #submissions = new Set<number>();
+  #nextSubmission = 0;
+  /** What the service may forget and has not been told. */
   #fetched: string[] = [];
+  #emptyPolls = 0;
   #cursor = 0;
   #toldCursor = 0;
   #isRunning = false;
@@ -38,19 +43,27 @@ export class CompletionFeed {
     this.#stalledMs = stalledMs;
     this.#samplingSessionId = samplingSessionId;
     this.#clone = clone;
-    caller.onClose(() => this.#poll.abort());
+  }
+
+  /** Says that a sample is being submitted: its completion may come before that was answered. Call what it returns when it is waited for, or never will be. */
+  expectOne(): () => void {
+    const number = this.#nextSubmission++;
+    this.#submissions.add(number);
+    return () => {
+      this.#submissions.delete(number);
+      this.#dropUnwanted();
+    };
   }
 
   /** Waits until the sample has ended, well or not. @throws TinkerError when the service cannot say; the signal's reason */
-  completion(requestId: string, signal: AbortSignal | undefined): Promise<Completion> {
+  async completion(requestId: string, signal: AbortSignal | undefined): Promise<Completion> {
     signal?.throwIfAborted();
     const early = this.#early.get(requestId);
     this.#early.delete(requestId);
-    if (early !== undefined) return Promise.resolve(early);
+    if (early !== undefined) return early;
     return new Promise((resolve, reject) => {
       const onAbort = () => {
         this.#waiters.delete(requestId);
-        this.#abandoned.add(requestId);
         if (this.#waiters.size === 0) this.#poll.abort();
         reject(signal?.reason);
       };
@@ -80,19 +93,20 @@ export class CompletionFeed {
   #start(): void {
     if (this.#isRunning) return;
     this.#isRunning = true;
-    this.#run().finally(() => {
-      this.#isRunning = false;
-      if (this.#waiters.size > 0) this.#start();
-    });
+    this.#run()
+      .catch((error) => this.#failAll(error))
+      .finally(() => {
+        this.#isRunning = false;
+        if (this.#waiters.size > 0) this.#start();
+      });
   }
 
   async #run(): Promise<void> {
-    while (!this.#caller.isClosed) {
+    for (;;) {
       if (this.#waiters.size > 0) await this.#pollOnce();
-      else if (this.#fetched.length > 0 || this.#cursor !== this.#toldCursor) await this.#tell();
-      else return;
+      else if (this.#fetched.length === 0 && this.#cursor === this.#toldCursor) return;
+      else if (!(await this.#tell())) return;
     }
-    this.#failAll(new RetryLater('this client was closed', { call: 'retrieve_futures' }));
   }
 
   async #pollOnce(): Promise<void> {
@@ -115,7 +129,12 @@ export class CompletionFeed {
           await waiting.after(outcome.failure, call);
           continue;
         }
-        this.#note(parseJson(outcome.answer, completionsSchema, call.path));
+        const answer = parseJson(outcome.answer, completionsSchema, call.path);
+        this.#toldCursor = this.#cursor;
+        fetched.length = 0;
+        this.#note(answer);
+        if (answer.completions.length === 0) await this.#caller.sleep(pendingDelayMs(this.#emptyPolls++), signal);
+        else this.#emptyPolls = 0;
         return;
       }
     } catch (error) {
@@ -124,19 +143,24 @@ export class CompletionFeed {
     }
   }
 
-  /** With nobody waiting, it only says what has been fetched. A failure costs nothing: the next poll says it again. */
-  async #tell(): Promise<void> {
+  /** With nobody waiting, it only says what may be forgotten. False when that failed, which costs nothing: the next poll says it again. */
+  async #tell(): Promise<boolean> {
     const fetched = this.#takeFetched();
+    const cursor = this.#cursor;
     const call: Call = { ...this.#call(fetched, { timeout: 0 }), timeoutMs: ACKNOWLEDGE_TIMEOUT_MS, phase: 'once' };
-    const answer = await this.#caller.send(call).catch(() => null);
-    this.#toldCursor = this.#cursor;
-    if (answer !== null) this.#note(parseJson(answer, completionsSchema, call.path));
+    try {
+      await this.#caller.send(call);
+      this.#toldCursor = cursor;
+      return true;
+    } catch {
+      this.#fetched.push(...fetched);
+      return false;
+    }
   }
 
   #call(fetched: readonly string[], more: object = {}): Pick<Call, 'method' | 'path' | 'body' | 'subject'> {
     const target = { type: 'sampling_session', sampling_session_id: this.#samplingSessionId, cloned_sampler_id: this.#clone };
     const body = JSON.stringify({ target, prev_cursor: this.#cursor, ...more, retrieved_request_ids: fetched });
-    this.#toldCursor = this.#cursor;
     return { method: 'POST', path: 'retrieve_futures', body, subject: 'sampling session' };
   }
 
@@ -149,13 +173,25 @@ export class CompletionFeed {
   #note({ completions, cursor }: ReturnType<typeof completionsSchema.parse>): void {
     this.#cursor = cursor;
     for (const { request_id: requestId, response_payload_uncompressed_size: size } of completions) {
-      if (this.#abandoned.delete(requestId)) continue;
       const waiter = this.#waiters.get(requestId);
       this.#waiters.delete(requestId);
-      if (waiter === undefined) this.#early.set(requestId, { sizeBytes: size ?? null });
+      if (waiter === undefined) this.#early.set(requestId, { sizeBytes: size ?? null, before: this.#nextSubmission });
       else waiter.resolve({ sizeBytes: size ?? null });
     }
+    this.#dropUnwanted();
     if (completions.length === 0) this.#showWaits();
+  }
+
+  /**
+   * Completions that no submission under way can be of: of abandoned samples, or of those whose submission lost its answer.
+   * The cursor says that they were heard; only what was fetched is acknowledged, as by the official client.
+   */
+  #dropUnwanted(): void {
+    const [oldest = Number.POSITIVE_INFINITY] = this.#submissions;
+    for (const [requestId, { before }] of this.#early) {
+      if (before > oldest) return;
+      this.#early.delete(requestId);
+    }
   }
 
   #showWaits(): void {

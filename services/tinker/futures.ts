@@ -72,9 +72,10 @@ export async function retrieve(
   { sizeBytes = null, limits = {} }: RetrieveOptions = {},
 ): Promise<RawResult> {
   const waiting = new Waiting(caller);
+  const untilClosed = caller.untilClosed(signal);
   let release: Release | null = null;
   try {
-    if (sizeBytes !== null) release = await caller.backPressure.response(sizeBytes, signal);
+    if (sizeBytes !== null) release = await caller.backPressure.response(sizeBytes, untilClosed);
     for (;;) {
       const call = { ...pollCall(caller, future, release === null, signal), limits };
       const outcome = await caller.attempt({ ...call, headers: waiting.headers(call) });
@@ -86,7 +87,7 @@ export async function retrieve(
       if ('pending' in said) await waiting.after(said.pending, call);
       else {
         waiting.answered();
-        release ??= await caller.backPressure.response(said.sizeBytes, signal);
+        release ??= await caller.backPressure.response(said.sizeBytes, untilClosed);
       }
     }
   } finally {

@@ -98,7 +98,7 @@ function feedDelayMs({ status }: Failure, { badRequests }: RetryState): number |
 }
 
 /** At once: the service holds a poll until there is something to say. One that does not is asked ever more slowly, up to once a second. */
-function pendingDelayMs(polls: number): number {
+export function pendingDelayMs(polls: number): number {
   return Math.min(Math.max(0, polls - UNHURRIED_POLLS) * 10, 1000);
 }
 

@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { unlessAborted } from './abort.ts';
 import { promiseSchema } from './answers.ts';
 import { type Caller, parseJson } from './caller.ts';
+import type { Failure } from './classify.ts';
 import { CompletionFeed } from './completion-feed.ts';
 import { sampleOf } from './decode-result.ts';
 import { BillingPaused, ResubmitSample, SessionLost } from './errors.ts';
@@ -16,7 +18,7 @@ type Session = {
   /** Null: every sample is polled for by itself. */
   readonly feed: CompletionFeed | null;
   nextSeqId: number;
-  /** Numbers whose submission the service refused: it has not seen them. */
+  /** Numbers whose every submission the service refused: no sample has them. */
   readonly unusedSeqIds: number[];
 };
 
@@ -52,18 +54,19 @@ export class SampleDispatch {
 
   /** Every submission has its own seq_id: a repeated one would bring the lost result back. */
   async run(options: AsampleOptions, signal: AbortSignal | undefined): Promise<DispatchedSample> {
-    const release = await this.#caller.backPressure.sample(signal);
+    const release = await this.#caller.backPressure.sample(this.#caller.untilClosed(signal));
     try {
       for (let losses = 0; ; losses++) {
-        const session = await this.#session;
+        const opened = this.#session;
+        const session = await unlessAborted(opened, signal);
         try {
           return await this.#attempt(session, options, signal);
         } catch (error) {
           const isLost = error instanceof SessionLost || (error instanceof ResubmitSample && this.#mayResubmit(options));
           if (!isLost || losses >= LONGEST_LOSING_STREAK) throw error;
-          if (error instanceof SessionLost) await this.#reopen(session);
+          if (error instanceof SessionLost) await unlessAborted(this.#reopen(opened), signal);
         }
-        await this.#caller.connection.clock.sleep(backoffMs(losses), signal);
+        await this.#caller.sleep(backoffMs(losses), signal);
       }
     } finally {
       release();
@@ -76,10 +79,16 @@ export class SampleDispatch {
   }
 
   async #attempt(session: Session, options: AsampleOptions, signal: AbortSignal | undefined): Promise<DispatchedSample> {
-    const future = await this.#submit(session, options, signal);
+    const expectationEnds = session.feed?.expectOne();
+    const future = await this.#submit(session, options, signal).catch((error) => {
+      expectationEnds?.();
+      throw error;
+    });
     try {
       const limits = { stalledMs: this.#stalledMs() };
-      const completion = await session.feed?.completion(future.requestId, signal);
+      const completing = session.feed?.completion(future.requestId, signal);
+      expectationEnds?.();
+      const completion = await completing;
       const result = await retrieve(this.#caller, future, signal, { sizeBytes: completion?.sizeBytes ?? null, limits });
       session.feed?.acknowledge(future.requestId);
       return { ...sampleOf(result, future), sequenceIds: future.sampleSequenceIds ?? [] };
@@ -91,6 +100,8 @@ export class SampleDispatch {
 
   async #submit(session: Session, options: AsampleOptions, signal: AbortSignal | undefined): Promise<Future> {
     const seqId = session.unusedSeqIds.shift() ?? session.nextSeqId++;
+    // Of a try that brought no answer nobody knows whether the service took the number for this prompt.
+    let isRefused = true;
     const common = { method: 'POST', path: 'asample', phase: 'sample', subject: 'sampling session', signal } as const;
     const call = {
       ...common,
@@ -98,11 +109,14 @@ export class SampleDispatch {
       headers: { 'x-tinker-sampling-backpressure': '1' },
       reserves: { bytes: promptBytes(options.prompt), of: 'sample' },
       onLateAnswer: this.#flags.mayCancel() ? (answer: HttpAnswer) => this.#cancelLate(answer) : undefined,
+      onFailure: ({ status }: Failure) => {
+        isRefused &&= status === 402 || status === 429;
+      },
     } as const;
     try {
       return await submit(this.#caller, call, 'Sample', 'sample');
     } catch (error) {
-      if (error instanceof BillingPaused) session.unusedSeqIds.push(seqId);
+      if (error instanceof BillingPaused && isRefused) session.unusedSeqIds.push(seqId);
       throw error;
     }
   }
@@ -116,16 +130,17 @@ export class SampleDispatch {
     return { id, feed, nextSeqId: clone * SEQ_IDS_OF_A_CLONE, unusedSeqIds: [] };
   }
 
-  /** Only the first of the calls that met the lost session opens a new one. @throws SessionLost when the session above it is gone too */
-  async #reopen(lost: Session): Promise<void> {
-    if ((await this.#session) !== lost) return;
-    const opening = this.#open().then((id) => this.#newSession(id));
-    this.#session = opening;
-    // A failed opening must not stick: the next call tries again from the lost session.
-    opening.catch(() => {
-      this.#session = Promise.resolve(lost);
-    });
-    await opening;
+  /** Only the first of the calls that met the lost session opens a new one, the others join it. @throws SessionLost when the session above it is gone too */
+  async #reopen(lost: Promise<Session>): Promise<void> {
+    if (this.#session === lost) {
+      const opening = this.#open().then((id) => this.#newSession(id));
+      this.#session = opening;
+      // A failed opening must not stick: the next call tries again from the lost session.
+      opening.catch(() => {
+        if (this.#session === opening) this.#session = lost;
+      });
+    }
+    await this.#session;
   }
 
   /** The sample was abandoned before the service had answered its submission. */

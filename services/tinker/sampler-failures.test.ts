@@ -190,3 +190,39 @@ describe('aborts', () => {
     expect(service.to('asample')).toHaveLength(0);
   });
 });
+
+describe('numbers and sessions', () => {
+  const numbers = () => service.to('asample').map(({ json }) => json.seq_id);
+
+  test('a refused number is used again, one that may have been taken is not', async () => {
+    service.script('asample', { status: 402 });
+    await expect(sampler.sample(REQUEST)).rejects.toThrow(BillingPaused);
+    service.script('asample', 'drop', { status: 402 });
+    await expect(sampler.sample(REQUEST)).rejects.toThrow(BillingPaused);
+    await sampler.sample(REQUEST);
+    expect(numbers()).toEqual([0, 0, 0, 1]);
+  });
+
+  test('three calls that lose their session in one moment open one new session', async () => {
+    const gone = { status: 404, delayMs: 50 };
+    service.script('asample', gone, gone, gone);
+    await Promise.all([1, 2, 3].map(() => sampler.sample(REQUEST)));
+    expect(service.to('create_sampling_session')).toHaveLength(2);
+  });
+
+  test('an abort is obeyed while the session is opened again', async () => {
+    service.script('asample', { status: 404 });
+    service.usually('create_sampling_session', 'hang');
+    const sampling = sampler.sample({ ...REQUEST, signal: AbortSignal.timeout(100) });
+    await expect(sampling).rejects.toThrow(DOMException);
+  });
+});
+
+test('a closed client wakes its calls, whatever they wait for', async () => {
+  service.usually('asample', { status: 429, headers: { 'retry-after': '3600' } });
+  const sampling = sampler.sample(REQUEST);
+  sampling.catch(() => {});
+  while (waits.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  await client.close();
+  await expect(sampling).rejects.toMatchObject({ name: 'RetryLater', message: expect.stringContaining('this client was closed') });
+});

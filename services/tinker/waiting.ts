@@ -44,7 +44,7 @@ export class Waiting {
   async after(failure: Failure, call: Call): Promise<void> {
     this.#note(failure, call);
     const state = this.#state(call, failure);
-    const retry = this.#caller.isClosed ? null : retryOf(failure, state, { ...this.#caller.connection, ...call.limits });
+    const retry = retryOf(failure, state, { ...this.#caller.connection, ...call.limits });
     const known = call.requestId === undefined ? failure : { ...failure, requestId: call.requestId };
     if (retry === 'stalled') throw stalledError(known, call.path, state.stalledForMs);
     if (retry === null) throw errorOf(known, call.path, call.subject);
@@ -52,7 +52,7 @@ export class Waiting {
     if (retry.isOfTransport) this.#repetitions++;
     else this.#newAttempt();
     this.#caller.noteWait(call.reportedAs ?? call.path, this.sinceMs, failure.queueState, failure.detail || null);
-    await this.#caller.connection.clock.sleep(retry.delayMs, call.signal);
+    await this.#caller.sleep(retry.delayMs, call.signal);
   }
 
   #state({ body, phase }: Call, failure: Failure): RetryState {
