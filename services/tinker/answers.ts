@@ -26,7 +26,12 @@ export const dynamicConfigSchema = z.object({ refresh_interval_sec: z.number().o
 
 export const tokenSchema = z.object({ jwt: z.string() });
 
-export const sessionSchema = z.object({ session_id: z.string(), error_message: z.string().nullish() });
+export const sessionSchema = z.object({
+  session_id: z.string(),
+  info_message: z.string().nullish(),
+  warning_message: z.string().nullish(),
+  error_message: z.string().nullish(),
+});
 
 export const promiseSchema = z.object({ request_id: z.string(), sample_sequence_ids: z.array(z.string()).nullish() });
 

@@ -10,6 +10,8 @@ import type { Phase, RetryLimits } from './retry.ts';
 import type { Connection } from './settings.ts';
 import { Waiting } from './waiting.ts';
 
+const LONGEST_DETAIL_CHARS = 500;
+
 export type Call = HttpCall & {
   readonly phase: Phase;
   /** What a 404 or 410 means is gone. */
@@ -39,6 +41,7 @@ export class Caller {
   #lastAnswerMs: number;
   readonly #onClose = new Set<() => void>();
   readonly #closing = new AbortController();
+  readonly #notices = new Set<string>();
 
   constructor(connection: Connection) {
     this.connection = connection;
@@ -112,7 +115,10 @@ export class Caller {
     try {
       const outcome = await (call.onLateAnswer === undefined ? this.#withCredential(call) : this.#unbroken(call, call.onLateAnswer));
       if (isAnswered(outcome)) this.#lastAnswerMs = this.nowMs();
-      if ('answer' in outcome) return outcome;
+      if ('answer' in outcome) {
+        this.notice(outcome.answer.deprecationNote);
+        return outcome;
+      }
       return { failure: this.#noted(outcome.failure, call) };
     } finally {
       release?.();
@@ -121,7 +127,14 @@ export class Caller {
 
   /** A text of the service without any secret of this client that it might repeat. */
   scrub(text: string): string {
-    return [...this.connection.secrets, ...this.credential.secrets].reduce((clean, secret) => clean.replaceAll(secret, '<secret>'), text);
+    return without(text, [...this.connection.secrets, ...this.credential.secrets]);
+  }
+
+  /** Passes on what the service says to its user; the same words once. */
+  notice(text: string | null | undefined): void {
+    if (!text || this.#notices.has(text)) return;
+    this.#notices.add(text);
+    this.connection.onNotice(this.scrub(text));
   }
 
   noteWait(call: string, waitingSinceMs: number, queueState: QueueState | null, reason: string | null): void {
@@ -142,12 +155,22 @@ export class Caller {
   }
 
   async #withCredential(call: Call): Promise<HttpOutcome> {
-    if (call.credential !== undefined) return exchange(this.connection, call.credential, call);
+    if (call.credential !== undefined) return this.#exchange(call.credential, call);
     const key = await unlessAborted(this.credential.header(), call.signal);
-    const outcome = await exchange(this.connection, key, call);
+    const outcome = await this.#exchange(key, call);
     const isRejected = 'failure' in outcome && outcome.failure.isTokenRejected;
     if (!isRejected || !(await unlessAborted(this.credential.replace(key), call.signal))) return outcome;
-    return exchange(this.connection, await unlessAborted(this.credential.header(), call.signal), call);
+    return this.#exchange(await unlessAborted(this.credential.header(), call.signal), call);
+  }
+
+  async #exchange(key: string, call: Call): Promise<HttpOutcome> {
+    const { connections } = this.connection;
+    const { dispatcher } = connections;
+    const outcome = await exchange(this.connection, key, call);
+    if ('answer' in outcome) return outcome;
+    const { failure } = outcome;
+    if (failure.isProxyRejection) connections.renew(dispatcher);
+    return { failure: { ...failure, detail: without(failure.detail, [key]) } };
   }
 
   /** @throws the signal's reason at once, while the request goes on */
@@ -164,10 +187,15 @@ export class Caller {
 
   #noted(failure: Failure, call: Call): Failure {
     call.onFailure?.(failure);
-    if (failure.isProxyRejection) this.connection.connections.renew();
     if (failure.status === 429 && call.phase === 'sample') this.#backPressure.noteBusy();
-    return { ...failure, detail: this.scrub(failure.detail) };
+    return { ...failure, detail: this.scrub(failure.detail).slice(0, LONGEST_DETAIL_CHARS) };
   }
+}
+
+/** The longest first: one may begin like another. */
+function without(text: string, secrets: readonly string[]): string {
+  const known = secrets.filter((secret) => secret !== '');
+  return known.toSorted((a, b) => b.length - a.length).reduce((clean, secret) => clean.replaceAll(secret, '<secret>'), text);
 }
 
 /** By the service itself: a 5xx may come from a proxy before it. */

@@ -70,7 +70,9 @@ export class TinkerClient implements AsyncDisposable {
       const body = createSessionBody(options, caller.connection.protocolVersion);
       const call = { method: 'POST', path: 'create_session', body, phase: 'submit', subject: 'other' } as const;
       const session = await caller.json(call, sessionSchema);
-      if (session.error_message) throw new BadRequest(session.error_message, { call: 'create_session' });
+      const { error_message: refusal, warning_message: warning, info_message: info } = session;
+      if (refusal) throw new BadRequest(caller.scrub(refusal), { call: 'create_session', detail: caller.scrub(refusal) });
+      for (const text of [warning, info]) caller.notice(text);
       return new TinkerClient(caller, flags, session.session_id, true);
     });
   }
@@ -129,13 +131,17 @@ export class TinkerClient implements AsyncDisposable {
     return new PendingCall(saved, null, this.#trainingContext(saved.modelId), () => {});
   }
 
+  /** Stops keeping alive the session of another client, once nothing here uses its models any more. */
+  release(sessionId: string): void {
+    if (sessionId !== this.sessionId) this.#heartbeat.release(sessionId);
+  }
+
   getInfo(modelId: string): Promise<ModelInfo> {
     return getInfo(this.#caller, modelId);
   }
 
   /** Ends the session if this client opened it. The service ends silent sessions by itself, so failures here are ignored. */
   async close(reason: FinishReason = 'success', detail: string | null = null): Promise<void> {
-    this.#heartbeat.stop();
     if (this.#isOwner) {
       const body = JSON.stringify({ reason: { type: reason }, detail });
       const path = `sessions/${this.sessionId}/finish`;

@@ -3,6 +3,8 @@ import { Agent, type Dispatcher } from 'undici';
 /** The connections to the service. */
 export class Connections {
   readonly #given: Dispatcher | undefined;
+  /** Replaced ones, until their requests have ended. */
+  readonly #old = new Set<Agent>();
   #own: Agent;
 
   /** `given` stays its maker's: it is neither replaced nor closed here. */
@@ -15,15 +17,22 @@ export class Connections {
     return this.#given ?? this.#own;
   }
 
-  /** Later requests go over fresh connections; those under way end on theirs. */
-  renew(): void {
+  /** Later requests go over fresh connections than those of `failing`, which was the dispatcher; what is under way there ends there. */
+  renew(failing: Dispatcher): void {
     const old = this.#own;
+    // Requests that fail together are told so one after the other: the first has renewed for all.
+    if (failing !== old) return;
     this.#own = keepAliveAgent();
-    old.close().catch(() => {});
+    this.#old.add(old);
+    old
+      .close()
+      .catch(() => {})
+      .finally(() => this.#old.delete(old));
   }
 
+  /** Breaks off what is under way. */
   async destroy(): Promise<void> {
-    await this.#own.destroy();
+    await Promise.all([this.#own, ...this.#old].map((agent) => agent.destroy().catch(() => {})));
   }
 }
 

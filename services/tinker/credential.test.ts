@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { FakeClock } from './fake-clock.ts';
 import { FakeService, type Reply } from './fake-service.ts';
-import { type ConnectionOptions, CredentialRefused, SettingMissing, TinkerClient } from './index.ts';
+import { type ConnectionOptions, CredentialRefused, SettingMissing, statePath, TinkerClient } from './index.ts';
 
 let service: FakeService;
 let home: string;
@@ -211,4 +211,54 @@ describe('secrets', () => {
     expect(texts).not.toMatch(/tml-secret|access-secret/);
     expect(service.seen[0]?.headers).toMatchObject({ 'cf-access-client-id': 'access-id', 'cf-access-client-secret': 'access-secret' });
   });
+
+  test('do not come back where a long answer is cut', async () => {
+    service.script('create_session', { status: 422, json: { detail: `${'x'.repeat(495)}tml-secret` } });
+    const error = await connect({ apiKey: 'tml-secret' }).catch((caught) => caught);
+    expect(error.message).not.toContain('tml-');
+    expect(error.detail.length).toBeLessThanOrEqual(500);
+  });
+
+  test('of a command that prints another one every time are all known', async () => {
+    vi.stubEnv('TINKER_API_KEY', '');
+    await using client = await connect({ credentialCmd: 'echo tml-$(date +%N)' });
+    const repeated: Reply = ({ headers }) => ({ status: 422, json: { detail: `not ${headers['x-api-key']}` }, delayMs: 300 });
+    service.usually('get_server_capabilities', repeated);
+    const asked = client.capabilities().catch((caught) => caught);
+    for (let i = 0; i < 12; i++)
+      await client.checkpoints
+        .all()
+        .next()
+        .catch(() => {});
+    expect((await asked).detail).toBe('not <secret>');
+  });
+
+  test('of shared weights do not come back either', async () => {
+    await using client = await connect({ apiKey: 'tml-key' });
+    const detail = 'no weights for shared-token';
+    service.script('copy_weights', { status: 422, json: { detail } });
+    const copying = client.rest.weights.copy(statePath('tinker://run/weights/a'), { projectId: 'p', weightsAccessToken: 'shared-token' });
+    await expect(copying).rejects.toMatchObject({ detail: 'no weights for <secret>' });
+    service.script('load_weights', { json: { request_id: 'a' } });
+    service.script('retrieve_future', { json: { error: detail, category: 'user' } });
+    const loading = client
+      .training('m', { nextSeqId: 1 })
+      .loadState(statePath('tinker://run/weights/a'), { optimizer: true, weightsAccessToken: 'shared-token' });
+    await expect(loading).rejects.toMatchObject({ detail: 'no weights for <secret>' });
+  });
+
+  test('do not come back when the service refuses a session', async () => {
+    service.script('create_session', { json: { session_id: 's', error_message: 'tml-key is too old' } });
+    await expect(connect({ apiKey: 'tml-key' })).rejects.toMatchObject({ name: 'BadRequest', detail: '<secret> is too old' });
+  });
+});
+
+test('what the service says to its user is passed on, once', async () => {
+  const told: string[] = [];
+  const headers = { 'x-deprecation-note': 'this client is old' };
+  service.script('client/config', { json: {}, headers });
+  service.script('client/dynamic_config', { json: {}, headers });
+  service.script('create_session', { json: { session_id: 's', warning_message: 'tml-key ends soon', info_message: 'hello' } });
+  await using _client = await connect({ apiKey: 'tml-key', onNotice: (text) => told.push(text) });
+  expect(told).toEqual(['this client is old', '<secret> ends soon', 'hello']);
 });

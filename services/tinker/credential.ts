@@ -10,8 +10,8 @@ type Token = { readonly value: string; readonly expiresAtMs: number; readonly re
 
 const LEAST_LIFE_MS = 60_000;
 const RETRY_REFRESH_MS = 60_000;
-/** So many of the latest secrets are looked for in the service's texts. */
-const REMEMBERED_SECRETS = 8;
+/** So many of the latest secrets are looked for in the service's texts: a command may print another one for every request. */
+const REMEMBERED_SECRETS = 1000;
 
 /**
  * What goes into the X-API-Key header: the credential as it is, or a short-lived token bought with it when the service
@@ -123,6 +123,11 @@ export class Credential {
     // Spread over the middle tenth of its life, so that many clients do not renew in one instant.
     const refreshAfterMs = (exp - iat) * 1000 * (0.45 + 0.1 * Math.random());
     return { value: jwt, expiresAtMs: exp * 1000, refreshAtMs: this.#clock.epochMs() + refreshAfterMs };
+  }
+
+  /** It must not appear in any text from here on. */
+  hide(secret: string): void {
+    this.#remembered(secret);
   }
 
   #remembered(secret: string): string {

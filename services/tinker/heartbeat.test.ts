@@ -61,4 +61,23 @@ describe('heartbeats', () => {
     expect(waits).toEqual([]);
     expect(client.training('m', { nextSeqId: 1 }).nextSeqId).toBe(1);
   });
+
+  test('of a session that was released end', async () => {
+    client.training('m', { nextSeqId: 1, sessionId: 'older' });
+    await beat();
+    expect(service.to('session_heartbeat')).toHaveLength(2);
+    client.release('older');
+    client.release(client.sessionId);
+    service.seen.length = 0;
+    await beat();
+    expect(service.to('session_heartbeat').map(({ json }) => json.session_id)).toEqual(['sess']);
+  });
+
+  test('end with a client that could not join a session', async () => {
+    service.script('session_heartbeat', { status: 410 });
+    const joining = TinkerClient.attach({ baseUrl: service.url, apiKey: 'tml-key', sessionId: 'gone' });
+    await expect(joining).rejects.toThrow(SessionLost);
+    await client.close();
+    expect(vi.getTimerCount()).toBe(0);
+  });
 });

@@ -12,16 +12,22 @@ export class Heartbeat {
   /** When each session was last heard of. */
   readonly #sessions = new Map<string, number>();
   readonly #lost = new Set<string>();
-  readonly #timer: NodeJS.Timeout;
 
   constructor(caller: Caller) {
     this.#caller = caller;
-    this.#timer = setInterval(() => this.#beatAll(), INTERVAL_MS);
-    this.#timer.unref();
+    const timer = setInterval(() => this.#beatAll(), INTERVAL_MS);
+    timer.unref();
+    caller.onClose(() => clearInterval(timer));
   }
 
   keepAlive(sessionId: string): void {
     if (!this.#lost.has(sessionId) && !this.#sessions.has(sessionId)) this.#sessions.set(sessionId, this.#caller.nowMs());
+  }
+
+  /** The session is no longer of use here. */
+  release(sessionId: string): void {
+    this.#sessions.delete(sessionId);
+    this.#lost.delete(sessionId);
   }
 
   /** @throws SessionLost when the service has said that the session is gone */
@@ -43,10 +49,6 @@ export class Heartbeat {
     });
   }
 
-  stop(): void {
-    clearInterval(this.#timer);
-  }
-
   #beatAll(): void {
     for (const sessionId of this.#sessions.keys()) {
       this.beat(sessionId).then(
@@ -57,14 +59,13 @@ export class Heartbeat {
   }
 
   #heard(sessionId: string): void {
-    if (!this.#lost.has(sessionId)) this.#sessions.set(sessionId, this.#caller.nowMs());
+    if (this.#sessions.has(sessionId)) this.#sessions.set(sessionId, this.#caller.nowMs());
   }
 
   /** Only a 410 ends a session's beats: a 404 or 405 comes from servers that have no heartbeat, and an unreachable one may come back. */
   #missed(sessionId: string, error: unknown): void {
     const status = error instanceof TinkerError ? error.status : null;
-    if (status === 410) {
-      this.#sessions.delete(sessionId);
+    if (status === 410 && this.#sessions.delete(sessionId)) {
       this.#lost.add(sessionId);
     }
     const lastHeardMs = this.#sessions.get(sessionId);

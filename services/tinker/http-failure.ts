@@ -7,8 +7,6 @@ import type { QueueState } from './errors.ts';
 
 export type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
-const LONGEST_DETAIL_CHARS = 500;
-
 const failureBodySchema = z.object({
   detail: z.unknown().optional(),
   error: z.unknown().optional(),
@@ -27,7 +25,7 @@ export function failureOf(status: number, headers: Headers, bytes: Uint8Array, e
   const detail = said.detail ?? said.error ?? said.queue_state_reason ?? text;
   return {
     status,
-    detail: (typeof detail === 'string' ? detail : JSON.stringify(detail)).slice(0, LONGEST_DETAIL_CHARS),
+    detail: typeof detail === 'string' ? detail : JSON.stringify(detail),
     retryAfterMs: retryAfterMs(headers, epochMs),
     shouldRetry: headers['x-should-retry'] === 'true' ? true : headers['x-should-retry'] === 'false' ? false : null,
     queueState: said.queue_state === undefined ? null : queueStateOf(said.queue_state),

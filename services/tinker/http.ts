@@ -14,7 +14,12 @@ export type HttpCall = {
   readonly signal?: AbortSignal | undefined;
 };
 
-export type HttpAnswer = { readonly isProtobuf: boolean; readonly body: Uint8Array };
+export type HttpAnswer = {
+  readonly isProtobuf: boolean;
+  readonly body: Uint8Array;
+  /** What the service says about this client's age. */
+  readonly deprecationNote?: string;
+};
 export type HttpOutcome = { readonly answer: HttpAnswer } | { readonly failure: Failure };
 
 /**
@@ -54,7 +59,9 @@ async function exchangeAt(
     const bytes = await response.body.bytes();
     const { statusCode, headers } = response;
     if (statusCode >= 200 && statusCode < 300) {
-      return { answer: { isProtobuf: String(headers['content-type']).includes('application/x-protobuf'), body: bytes } };
+      const answer = { isProtobuf: String(headers['content-type']).includes('application/x-protobuf'), body: bytes };
+      const { 'x-deprecation-note': note } = headers;
+      return { answer: typeof note === 'string' ? { ...answer, deprecationNote: note } : answer };
     }
     const target = mayRedirect && method === 'GET' ? redirection(statusCode, headers.location, url) : null;
     if (target !== null) return await exchangeAt(target, target.origin === url.origin ? secrets : {}, connection, call, false);

@@ -86,6 +86,7 @@ export async function createModelFromState(
 ): Promise<CreatedModel> {
   refuseOtherKind(path, 'weights');
   const { optimizer, weightsAccessToken, optimizerType, signal } = options;
+  if (weightsAccessToken !== undefined) caller.credential.hide(weightsAccessToken);
   const load = { path, optimizer, weights_access_token: weightsAccessToken, type: 'load_weights' };
   const body = JSON.stringify({
     session_id: sessionId,

@@ -33,6 +33,8 @@ type DynamicConfig = ReturnType<typeof dynamicConfigSchema.parse>;
 
 const DYNAMIC_TIMEOUT_MS = 10_000;
 const LEAST_REFRESH_SECONDS = 10;
+/** Node's timers fire at once for what is more than 24 days. */
+const MOST_REFRESH_SECONDS = 86_400;
 
 /** Asks when a client starts; on the way it trades the credential for a token where the service wants one. */
 export async function readFlags(caller: Caller): Promise<ServiceFlags> {
@@ -83,7 +85,8 @@ function refreshDynamic(caller: Caller, first: DynamicConfig, adopt: (latest: Dy
   let timer: NodeJS.Timeout | undefined;
   const schedule = (latest: DynamicConfig) => {
     if (caller.isClosed) return;
-    timer = setTimeout(() => refresh(latest), Math.max(latest.refresh_interval_sec ?? 300, LEAST_REFRESH_SECONDS) * 1000);
+    const seconds = Math.min(Math.max(latest.refresh_interval_sec ?? 300, LEAST_REFRESH_SECONDS), MOST_REFRESH_SECONDS);
+    timer = setTimeout(() => refresh(latest), seconds * 1000);
     timer.unref();
   };
   const refresh = async (last: DynamicConfig) => {

@@ -40,6 +40,8 @@ export type ConnectionOptions = {
   readonly requestTimeoutMs?: number;
   /** Told whenever a call waits: for heartbeats and for showing the queue. It must not throw. */
   readonly onWait?: (report: WaitReport) => void;
+  /** Told once of every notice of the service to its user: about the session, or that this client is out of date. Default: nobody. */
+  readonly onNotice?: (text: string) => void;
   /** An undici dispatcher, e.g. a proxy agent; it stays the caller's to close. Default: an own keep-alive agent. */
   readonly dispatcher?: Dispatcher;
   /** For tests: another measure of time. */
@@ -57,6 +59,7 @@ export type Connection = RetryLimits & {
   readonly requestTimeoutMs: number;
   readonly protocolVersion: string;
   readonly onWait: (report: WaitReport) => void;
+  readonly onNotice: (text: string) => void;
   readonly connections: Connections;
   readonly clock: Clock;
 };
@@ -78,6 +81,7 @@ export function resolveConnection(options: ConnectionOptions): Connection {
     requestTimeoutMs: options.requestTimeoutMs ?? 60_000,
     protocolVersion: PROTOCOL_VERSION,
     onWait: options.onWait ?? (() => {}),
+    onNotice: options.onNotice ?? (() => {}),
     connections: new Connections(options.dispatcher),
     clock: options.clock ?? systemClock,
   };

@@ -137,6 +137,7 @@ export class TrainingClient {
 
   async submitLoadState(path: StatePath, options: LoadOptions): Promise<PendingCall<'loadState'>> {
     refuseOtherKind(path, 'weights');
+    if (options.weightsAccessToken !== undefined) this.#context.caller.credential.hide(options.weightsAccessToken);
     const fields = { path, optimizer: options.optimizer, weights_access_token: options.weightsAccessToken };
     return this.#submit('loadState', 'load_weights', fields, options);
   }

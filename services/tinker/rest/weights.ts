@@ -63,6 +63,7 @@ export class Weights {
   async copy<Path extends StatePath | SamplerPath>(path: Path, options: CopyOptions = {}): Promise<Path> {
     const body = { source_path: path, ttl_seconds: options.ttlSeconds, ...destination(options) };
     const { weightsAccessToken: token } = options;
+    if (token !== undefined) this.#caller.credential.hide(token);
     const headers: Record<string, string> = token === undefined ? {} : { 'x-tinker-weights-access-token': token };
     return (await postJson(this.#caller, 'copy_weights', body, copiedSchema, headers)).tinker_path as Path;
   }
