@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { SessionLost, type TinkerClient } from '../services/tinker/index.ts';
 import { ModelAccess } from './model-access.ts';
 
@@ -44,4 +44,16 @@ it('tries to connect again after a connection that failed', async () => {
   });
   await expect(models.withClient(async (client) => client.sessionId)).rejects.toThrow('refused');
   expect(await models.withClient(async (client) => client.sessionId)).toBe('session-2');
+});
+
+it('closes a lost client once the last call on it has ended', async () => {
+  const close = vi.fn(async () => {});
+  const models = new ModelAccess(async () => ({ sessionId: 's', close }) as unknown as TinkerClient);
+  const slow = Promise.withResolvers<string>();
+  const other = models.withClient(() => slow.promise);
+  await expect(models.withClient(() => Promise.reject(lost()))).rejects.toBeInstanceOf(SessionLost);
+  expect(close).not.toHaveBeenCalled();
+  slow.resolve('done');
+  expect(await other).toBe('done');
+  await vi.waitFor(() => expect(close).toHaveBeenCalledTimes(1));
 });

@@ -3,7 +3,12 @@ import { SamplerBusy, SamplerUnavailable, type TokenSampler } from '../services/
 import { BillingPaused, type Capabilities, RetryLater, type Sampler, SessionLost, type TinkerClient } from '../services/tinker/index.ts';
 
 /** One session with the service, and what was opened in it. */
-type Session = { readonly client: Promise<TinkerClient>; readonly samplers: Map<string, Promise<Sampler>> };
+type Session = {
+  readonly client: Promise<TinkerClient>;
+  readonly samplers: Map<string, Promise<Sampler>>;
+  /** Calls that use it now. */
+  users: number;
+};
 
 /**
  * This worker's connection to the Tinker service: one session, opened when first needed and kept alive, and one sampler per set of
@@ -55,20 +60,29 @@ export class ModelAccess implements AsyncDisposable {
   }
 
   private async inSession<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    this.session ??= { client: this.connect(), samplers: new Map() };
+    this.session ??= { client: this.connect(), samplers: new Map(), users: 0 };
     const { session } = this;
     // Only this call's own session: one that came after it is alive, however many calls met the lost one.
     const forget = () => {
       if (this.session === session) this.session = null;
     };
     session.client.catch(forget);
+    session.users++;
     try {
       return await work(session);
     } catch (error) {
       if (error instanceof SessionLost) forget();
       throw error;
+    } finally {
+      session.users--;
+      if (this.session !== session && session.users === 0) void closed(session);
     }
   }
+}
+
+/** One that was forgotten: its heartbeats would go on for ever. */
+async function closed({ client }: Session): Promise<void> {
+  await client.then((client) => client.close('errored')).catch(() => {});
 }
 
 function samplerOf(model: ModelRef, { client, samplers }: Session): Promise<Sampler> {

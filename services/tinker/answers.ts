@@ -15,7 +15,6 @@ export const clientConfigSchema = z.object({
   fwdbwd_max_chunk_len: limit,
   fwdbwd_max_chunk_bytes_count: limit,
   proto_compress_fwdbwd: z.boolean().optional(),
-  billing_exception_max_pause_duration_sec: z.number().optional(),
   sample_no_retries: z.boolean().optional(),
   sample_enable_stuck_detection: z.boolean().optional(),
   sample_max_concurrent_requests: limit,

@@ -36,6 +36,10 @@ export type Call = HttpCall & {
 export class Caller {
   readonly connection: Connection;
   readonly credential: Credential;
+  /** How often each future was polled so far: a wait that goes on after a pause counts on. */
+  readonly polls = new WeakMap<object, number>();
+  /** The service has taken a protobuf body from this client. */
+  takesProtobuf = false;
   #backPressure: BackPressure;
   #lastCompletionMs: number;
   #lastAnswerMs: number;
@@ -105,7 +109,7 @@ export class Caller {
 
   /** @throws ServiceFailed when the answer does not have the shape of the protocol */
   async json<Schema extends z.ZodType>(call: Call, schema: Schema): Promise<z.infer<Schema>> {
-    return parseJson(await this.send(call), schema, call.path);
+    return parseJson(await this.send(call), schema, call.path, call.requestId);
   }
 
   /** One request, repeated only to replace a refused token. @throws the signal's reason; CredentialRefused */
@@ -206,21 +210,26 @@ function isAnswered(outcome: HttpOutcome): boolean {
 const decoder = new TextDecoder();
 
 /** @throws ServiceFailed when the answer is no JSON of this shape */
-export function parseJson<Schema extends z.ZodType>(answer: HttpAnswer, schema: Schema, call: string): z.infer<Schema> {
+export function parseJson<Schema extends z.ZodType>(answer: HttpAnswer, schema: Schema, call: string, requestId?: string): z.infer<Schema> {
   let value: unknown;
   try {
     value = parseLooseJson(decoder.decode(answer.body));
   } catch (cause) {
-    throw new ServiceFailed('the answer is no JSON; is TINKER_BASE_URL a Tinker-compatible service?', { call, cause });
+    throw new ServiceFailed('the answer is no JSON; is TINKER_BASE_URL a Tinker-compatible service?', {
+      call,
+      requestId: requestId ?? null,
+      cause,
+    });
   }
-  return parseValue(value, schema, call);
+  return parseValue(value, schema, call, requestId);
 }
 
 /** @throws ServiceFailed naming the first field that does not fit */
-export function parseValue<Schema extends z.ZodType>(value: unknown, schema: Schema, call: string): z.infer<Schema> {
+export function parseValue<Schema extends z.ZodType>(value: unknown, schema: Schema, call: string, requestId?: string): z.infer<Schema> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   const field = issue?.path.join('.') || 'the whole body';
-  throw new ServiceFailed(`the answer does not fit the protocol at ${field}: ${issue?.message}`, { call, cause: parsed.error });
+  const context = { call, requestId: requestId ?? null, cause: parsed.error };
+  throw new ServiceFailed(`the answer does not fit the protocol at ${field}: ${issue?.message}`, context);
 }

@@ -23,9 +23,9 @@ function decoded<Result, Schema extends z.ZodType>(
   schema: Schema,
   fromJson: (json: z.infer<Schema>) => Result,
 ): Result {
-  if ('json' in result) return fromJson(parseValue(result.json, schema, type));
+  const json = 'json' in result ? parseValue(result.json, schema, type, requestId) : null;
   try {
-    return fromProtobuf(result.protobuf);
+    return 'json' in result ? fromJson(json as z.infer<Schema>) : fromProtobuf(result.protobuf);
   } catch (cause) {
     const what = cause instanceof Error ? cause.message : String(cause);
     throw new ServiceFailed(`the result does not fit the protocol: ${what}`, { call: type, requestId, cause });

@@ -48,9 +48,6 @@ const POLL_TIMEOUT_MS = 45_000;
 
 const anything = z.unknown();
 
-/** Polls of each future so far: a wait that goes on after a pause counts on. */
-const pollsOf = new WeakMap<Future, number>();
-
 /** Starts work and returns its future. A submission may be repeated: it carries its seq_id. */
 export async function submit(caller: Caller, call: Call, type: RequestType, resultSubject: Subject): Promise<Future> {
   const startMs = caller.nowMs();
@@ -103,7 +100,7 @@ export async function retrieveJson<Schema extends z.ZodType>(
   signal: AbortSignal | undefined,
 ): Promise<z.infer<Schema>> {
   const result = await retrieve(caller, future, signal);
-  if ('json' in result) return parseValue(result.json, schema, future.type);
+  if ('json' in result) return parseValue(result.json, schema, future.type, future.requestId);
   throw new ServiceFailed('the result is protobuf where the protocol has JSON', { call: future.type, requestId: future.requestId });
 }
 
@@ -112,7 +109,7 @@ type Said = { readonly result: RawResult } | { readonly pending: Failure } | { r
 /** @throws BadRequest or ServiceFailed when the work failed */
 function read(answer: HttpAnswer, caller: Caller, { type, requestId }: Future): Said {
   if (answer.isProtobuf) return { result: { protobuf: answer.body } };
-  const json = parseJson(answer, anything, 'retrieve_future');
+  const json = parseJson(answer, anything, 'retrieve_future', requestId);
   const pending = pendingSchema.safeParse(json);
   if (pending.success) {
     const { queue_state: state, queue_state_reason: reason } = pending.data;
@@ -130,8 +127,8 @@ function read(answer: HttpAnswer, caller: Caller, { type, requestId }: Future): 
 
 function pollCall(caller: Caller, future: Future, allowMetadataOnly: boolean, signal: AbortSignal | undefined): Call {
   const { requestId, type, subject, roundTripMs } = future;
-  const iteration = pollsOf.get(future) ?? 0;
-  pollsOf.set(future, iteration + 1);
+  const iteration = caller.polls.get(future) ?? 0;
+  caller.polls.set(future, iteration + 1);
   const isFirst = iteration === 0 && roundTripMs !== undefined;
   const isProtobuf = type === 'Sample' || type === 'Forward' || type === 'ForwardBackward';
   return {

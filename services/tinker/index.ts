@@ -28,7 +28,7 @@ export type { Page, PageOptions } from './rest/paging.ts';
 export type { AccessScope } from './rest/request.ts';
 export type { Rest, SamplerInfo } from './rest/rest.ts';
 export { RestClient } from './rest/rest-client.ts';
-export type { FoundSessions, SessionInfo, SessionSearch, Sessions } from './rest/sessions.ts';
+export type { FoundSessions, SearchCursor, SessionInfo, SessionSearch, Sessions } from './rest/sessions.ts';
 export type { RunFilter, TrainingRun, TrainingRuns } from './rest/training-runs.ts';
 export type { CopyOptions, Weights, WeightsInfo } from './rest/weights.ts';
 export type { Prompt, Stop, TargetTokens } from './sample-body.ts';

@@ -140,9 +140,18 @@ describe('results', () => {
   test('4 log-probabilities for 3 targets are refused with both numbers', async () => {
     service.script('retrieve_future', { protobuf: result([-1, -1, -1, -1]) });
     const error = await failureOf(run({}, [datum()]));
-    expect(error).toBeInstanceOf(ServiceFailed);
+    expect(error).toBeInstanceOf(TrainingStateUnknown);
     expect(error.message).toMatch(/3 target tokens.*4 log-prob/);
+    expect(error).toMatchObject({ call: 'ForwardBackward', requestId: expect.stringContaining('req-') });
   });
+
+  test.each([true, false])(
+    'that cannot be read: the gradient may have been added, a loss alone may be asked for again (forward only: %s)',
+    async (forwardOnly) => {
+      service.script('retrieve_future', { protobuf: Uint8Array.of(255) });
+      expect(await failureOf(run({}, [datum()], forwardOnly))).toBeInstanceOf(forwardOnly ? ServiceFailed : TrainingStateUnknown);
+    },
+  );
 
   test('of one chunk of several: the others may have added their gradients', async () => {
     service.script('retrieve_future', { protobuf: result([-1]) });
@@ -151,7 +160,7 @@ describe('results', () => {
 
   test('text where a number belongs is no result', async () => {
     service.script('retrieve_future', { json: { loss_fn_outputs: [{ logprobs: { data: ['low'] } }] } });
-    expect(await failureOf(run({}, [datum()]))).toBeInstanceOf(ServiceFailed);
+    expect(await failureOf(run({}, [datum()]))).toBeInstanceOf(TrainingStateUnknown);
   });
 });
 

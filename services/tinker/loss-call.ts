@@ -51,12 +51,17 @@ export class LossCall {
 
   async #submitChunk(datums: readonly TrainingDatum[], seqId: number, signal: AbortSignal | undefined): Promise<Future> {
     const { modelId, lossFn, lossFnConfig, forwardOnly } = this.#order;
-    const sent = await trainingBody(this.#policy, { modelId, seqId, datums, lossFn, lossFnConfig, forwardOnly });
     const bytes = datums.reduce((sum, datum) => sum + estimatedBytes(datum), 0);
-    const reserves = { bytes, of: 'training' } as const;
-    const call: Call = { method: 'POST', ...sent, reserves, phase: 'submit', subject: 'model', signal };
-    const type = forwardOnly ? 'Forward' : 'ForwardBackward';
-    return whileItMayWantJson(this.#caller, this.#policy, () => submit(this.#caller, call, type, 'model'));
+    // Before the body is made: those that wait for room take up none.
+    const release = await this.#caller.backPressure.submission({ bytes, of: 'training' }, this.#caller.untilClosed(signal));
+    try {
+      const sent = await trainingBody(this.#policy, { modelId, seqId, datums, lossFn, lossFnConfig, forwardOnly });
+      const call: Call = { method: 'POST', ...sent, phase: 'submit', subject: 'model', signal };
+      const type = forwardOnly ? 'Forward' : 'ForwardBackward';
+      return await whileItMayWantJson(this.#caller, this.#policy, () => submit(this.#caller, call, type, 'model'));
+    } finally {
+      release();
+    }
   }
 }
 

@@ -18,19 +18,22 @@ export async function retrieveLoss(
   signal: AbortSignal | undefined,
 ): Promise<ForwardBackwardOutput> {
   return keepingBlame(futures.length, forwardOnly, async () => {
-    const outputs = await allOrNone(futures, signal, async (future, signal) =>
-      forwardBackwardOf(await retrieve(caller, future, signal), future),
-    );
-    return combined(outputs, targetCounts);
+    const chunks = futures.map((future, i) => ({ future, sent: targetCounts[i] ?? [] }));
+    const outputs = await allOrNone(chunks, signal, async ({ future, sent }, signal) => {
+      const output = forwardBackwardOf(await retrieve(caller, future, signal), future);
+      requireResultsFor(sent, output.lossFnOutputs, future);
+      return output;
+    });
+    return combined(outputs, futures);
   });
 }
 
-function combined(outputs: readonly ForwardBackwardOutput[], targetCounts: TargetCounts): ForwardBackwardOutput {
-  for (const [i, { lossFnOutputs }] of outputs.entries()) requireResultsFor(targetCounts[i] ?? [], lossFnOutputs);
+function combined(outputs: readonly ForwardBackwardOutput[], [first]: readonly Future[]): ForwardBackwardOutput {
   try {
     return combineOutputs(outputs);
   } catch (cause) {
-    throw new ServiceFailed(cause instanceof Error ? cause.message : String(cause), { call: 'ForwardBackward', cause });
+    const context = { call: first?.type ?? 'ForwardBackward', requestId: first?.requestId ?? null, cause };
+    throw new ServiceFailed(cause instanceof Error ? cause.message : String(cause), context);
   }
 }
 
@@ -38,31 +41,39 @@ function combined(outputs: readonly ForwardBackwardOutput[], targetCounts: Targe
  * Fewer log-probabilities than targets are the server's to decide, as for the official client; more belong to something else.
  * @throws ServiceFailed when there is not one result per datum, or there are more log-probabilities than targets
  */
-function requireResultsFor(targetCounts: readonly (number | null)[], outputs: ForwardBackwardOutput['lossFnOutputs']): void {
+function requireResultsFor(
+  targetCounts: readonly (number | null)[],
+  outputs: ForwardBackwardOutput['lossFnOutputs'],
+  { type, requestId }: Future,
+): void {
+  const context = { call: type, requestId };
   if (outputs.length !== targetCounts.length) {
-    throw new ServiceFailed(`sent ${targetCounts.length} datums, got results for ${outputs.length}`, { call: 'ForwardBackward' });
+    throw new ServiceFailed(`sent ${targetCounts.length} datums, got results for ${outputs.length}`, context);
   }
   for (const [i, { logprobs }] of outputs.entries()) {
     const sent = targetCounts[i] ?? null;
     const got = logprobs?.shape[0] ?? 0;
     if (sent === null || got <= sent) continue;
-    throw new ServiceFailed(`datum ${i} has ${sent} target tokens, its result ${got} log-probabilities`, {
-      call: 'ForwardBackward',
-    });
+    throw new ServiceFailed(`datum ${i} has ${sent} target tokens, its result ${got} log-probabilities`, context);
   }
 }
 
-/** When one of several chunks is judged bad, the others' gradients may have been added: it is no longer just a bad request. */
+/**
+ * Gradients may have been added when the service failed at a chunk or answered something odd, and by the others when one of several
+ * chunks is judged bad: only a bad request that was all of the batch leaves the model as it was.
+ */
 export async function keepingBlame<T>(chunkCount: number, forwardOnly: boolean, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    const isJudged = error instanceof BadRequest || error instanceof ServiceFailed;
-    if (!isJudged || chunkCount === 1 || forwardOnly) throw error;
-    throw new TrainingStateUnknown(
-      `one of ${chunkCount} chunks failed, the others may have added their gradients (${error.message}); rebuild the model from its last saved state`,
-      { ...error, cause: error },
-    );
+    const isUnclear = error instanceof ServiceFailed || (error instanceof BadRequest && chunkCount > 1);
+    if (!isUnclear || forwardOnly) throw error;
+    const said = error.message.replace(`${error.call}: `, '');
+    const what = chunkCount === 1 ? 'the batch failed, but may' : `one of ${chunkCount} chunks failed, the others may`;
+    throw new TrainingStateUnknown(`${what} have added gradients (${said}); rebuild the model from its last saved state`, {
+      ...error,
+      cause: error,
+    });
   }
 }
 

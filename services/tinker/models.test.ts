@@ -53,10 +53,10 @@ describe('from saved state', () => {
   test('a server of before that: the saved model’s own rank and switches, then its first call loads', async () => {
     service.script('load_weights', { status: 422, json: { detail: 'model_id missing' } });
     service.script('weights_info', { json: { base_model: 'm', is_lora: true, lora_rank: 4, train_unembed: false, train_mlp: null } });
-    expect(await client.createModelFromState(STATE, { optimizer: true, seed: 3 })).toEqual({ modelId: 'sess:train:0', nextSeqId: 2 });
+    expect(await client.createModelFromState(STATE, { optimizer: true })).toEqual({ modelId: 'sess:train:0', nextSeqId: 2 });
     expect(bodies('create_model')[0]).toMatchObject({
       base_model: 'm',
-      lora_config: { rank: 4, seed: 3, train_unembed: false, train_mlp: true, train_attn: true },
+      lora_config: { rank: 4, train_unembed: false, train_mlp: true, train_attn: true },
     });
     expect(bodies('load_weights')[1]).toEqual({ model_id: 'sess:train:0', seq_id: 1, path: STATE, optimizer: true, type: 'load_weights' });
   });
@@ -67,5 +67,26 @@ describe('from saved state', () => {
     const made = client.createModelFromState(STATE, { optimizer: true });
     await expect(made).rejects.toThrow(BadRequest);
     await expect(made).rejects.toThrow('give baseModel and rank');
+  });
+
+  test('a server of before that: the saved switches also when the rank is given', async () => {
+    service.script('load_weights', { status: 422, json: { detail: 'model_id missing' } });
+    service.usually('weights_info', {
+      json: { base_model: 'm', lora_rank: 4, train_unembed: false, optimizer_config: { type: 'dimuon' } },
+    });
+    await client.createModelFromState(STATE, { optimizer: true, baseModel: 'm', rank: 4 });
+    expect(bodies('create_model')[0]).toMatchObject({
+      lora_config: { rank: 4, train_unembed: false },
+      optimizer_config: { type: 'dimuon' },
+    });
+  });
+
+  test.each([
+    [{ rank: 8 }, 'rank is 8, but 4'],
+    [{ rank: 4, trainUnembed: true }, 'trainUnembed is true, but false'],
+  ])('what the saved model has otherwise is refused, not ignored: %j', async (given, said) => {
+    service.usually('weights_info', { json: { base_model: 'm', lora_rank: 4, train_unembed: false } });
+    await expect(client.createModelFromState(STATE, { optimizer: true, ...given })).rejects.toThrow(said);
+    expect(service.to('load_weights')).toEqual([]);
   });
 });

@@ -5,7 +5,8 @@ import { BadRequest } from './errors.ts';
 import { retrieveJson, submit } from './futures.ts';
 import { type OptimizerType, wireOptimizerConfig } from './optimizer.ts';
 import { refuseOtherKind } from './paths.ts';
-import type { Weights } from './rest/weights.ts';
+import { ifSupported } from './rest/request.ts';
+import type { Weights, WeightsInfo } from './rest/weights.ts';
 
 /** A LoRA to train. The `train…` switches are the protocol's, all on by default. */
 export type ModelOptions = {
@@ -24,8 +25,11 @@ export type ModelOptions = {
   readonly signal?: AbortSignal;
 };
 
-/** What is left out is as in the saved model. */
-export type FromStateOptions = Partial<ModelOptions> & {
+/**
+ * What is left out is as in the saved model. `rank` and the `train…` switches are needed only where a server does not tell them
+ * (`weights_info`); they must be the saved model's. There is no seed: the initial weights are the saved ones.
+ */
+export type FromStateOptions = Partial<Omit<ModelOptions, 'seed'>> & {
   /** Restore the optimizer's moments too. */
   readonly optimizer: boolean;
   /** For state that another account shared. */
@@ -74,7 +78,7 @@ export async function createModel(caller: Caller, sessionId: string, modelSeqId:
 
 /**
  * A model that starts from saved state, made in one call where the service has it, else as a fresh model whose first
- * call loads the state. @throws BadRequest when the state is unknown
+ * call loads the state. @throws BadRequest when the state is unknown, or is of another rank or other switches than given
  */
 export async function createModelFromState(
   caller: Caller,
@@ -87,6 +91,8 @@ export async function createModelFromState(
   refuseOtherKind(path, 'weights');
   const { optimizer, weightsAccessToken, optimizerType, signal } = options;
   if (weightsAccessToken !== undefined) caller.credential.hide(weightsAccessToken);
+  // The one call cannot carry them.
+  if (SHAPE.some((field) => options[field] !== undefined)) requireSameShape(path, await ifSupported(weights.info(path)), options);
   const load = { path, optimizer, weights_access_token: weightsAccessToken, type: 'load_weights' };
   const body = JSON.stringify({
     session_id: sessionId,
@@ -111,21 +117,38 @@ export async function createModelFromState(
   return { modelId, nextSeqId: nextSeqId + 1 };
 }
 
-/** The options of a fresh model that saved state fits into: the service is asked for what the caller leaves out. */
+const SHAPE = ['rank', 'trainMlp', 'trainAttn', 'trainUnembed'] as const;
+type Shape = { readonly [Field in (typeof SHAPE)[number]]?: number | boolean | null };
+
+/** @throws BadRequest naming the option that the saved model has otherwise */
+function requireSameShape(path: StatePath, saved: WeightsInfo | null, given: FromStateOptions): void {
+  if (saved === null) return;
+  const shape: Shape = { ...saved, rank: saved.loraRank };
+  for (const field of SHAPE) {
+    const [wanted, kept] = [given[field], shape[field] ?? null];
+    if (wanted === undefined || kept === null || wanted === kept) continue;
+    throw new BadRequest(`${field} is ${wanted}, but ${kept} in ${path}: leave it out`, { call: 'load_weights' });
+  }
+}
+
+/**
+ * The options of a fresh model that saved state fits into: the service is asked for what the caller leaves out. What it does not say
+ * is the protocol's default.
+ */
 async function asSaved(weights: Weights, path: StatePath, options: FromStateOptions): Promise<ModelOptions> {
-  if (options.baseModel !== undefined && options.rank !== undefined)
-    return { ...options, baseModel: options.baseModel, rank: options.rank };
-  const saved = await weights.info(path);
-  const rank = options.rank ?? saved.loraRank;
-  if (rank === null)
+  const saved = await ifSupported(weights.info(path));
+  const rank = options.rank ?? saved?.loraRank ?? null;
+  const baseModel = options.baseModel ?? saved?.baseModel ?? null;
+  if (rank === null || baseModel === null)
     throw new BadRequest(`the service does not say the rank of ${path}: give baseModel and rank`, { call: 'create_model' });
-  const { trainMlp, trainAttn, trainUnembed } = saved;
-  const switches = {
+  const { trainMlp = null, trainAttn = null, trainUnembed = null, optimizerType = null } = saved ?? {};
+  const asKept: Partial<ModelOptions> = {
     ...(trainMlp === null ? {} : { trainMlp }),
     ...(trainAttn === null ? {} : { trainAttn }),
     ...(trainUnembed === null ? {} : { trainUnembed }),
+    ...(optimizerType === 'adamw' || optimizerType === 'dimuon' ? { optimizerType } : {}),
   };
-  return { ...switches, ...options, baseModel: options.baseModel ?? saved.baseModel, rank };
+  return { ...asKept, ...options, baseModel, rank };
 }
 
 export async function getInfo(caller: Caller, modelId: string): Promise<ModelInfo> {

@@ -31,6 +31,7 @@ const KINDS: readonly Kind[] = [
     ...training,
     name: 'forward_backward',
     submit: 'forward_backward',
+    failed: 'TrainingStateUnknown',
     run: (_, model) => model.forwardBackward([LOSS_ROWS], 'cross_entropy'),
   },
   {

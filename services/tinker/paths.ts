@@ -26,6 +26,11 @@ export function savedParts(text: string): PathParts | null {
   return run === undefined || name === undefined ? pathParts(text) : { run, kind: 'sampler_weights', name };
 }
 
+/** The run of a path of any form; null when it names none. */
+export function runOfPath(text: string): string | null {
+  return /^tinker:\/\/([^/?#\s]+)\/[^?#\s]/.exec(text)?.[1] ?? null;
+}
+
 /** @throws BadRequest when it is not `tinker://<run>/weights/<name>`; it says what else it is */
 export function statePath(text: string): StatePath {
   if (pathParts(text)?.kind !== 'weights') throw wrongPath(text, 'weights', 'saveState');

@@ -1,6 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { FakeService } from './fake-service.ts';
-import { BadRequest, BillingPaused, parseSavedCall, type SavedCall, TinkerClient, TrainingStateUnknown } from './index.ts';
+import {
+  BadRequest,
+  BillingPaused,
+  CredentialRefused,
+  parseSavedCall,
+  type SavedCall,
+  TinkerClient,
+  TrainingStateUnknown,
+} from './index.ts';
 
 let service: FakeService;
 let client: TinkerClient;
@@ -96,6 +104,7 @@ test('a second sampler of one ephemeral save takes other numbers: the first oneâ
 describe('a wait that ends early', () => {
   test.each([
     ['an unpaid bill', { status: 402 }, BillingPaused],
+    ['a refused key', { status: 401 }, CredentialRefused],
     ['an abort', 'hang', DOMException],
   ] as const)('%s: the same call is waited for again, later calls go on', async (_, reply, kind) => {
     const model = training();
@@ -121,6 +130,8 @@ describe('a wait that ends early', () => {
 test.each([
   [{ kind: 'dance', modelId: 'm', seqId: 1, requestIds: ['a'] }, 'kind'],
   [{ kind: 'optimStep', modelId: 'm', seqId: 1, requestIds: [] }, 'requestIds'],
+  [{ kind: 'forwardBackward', modelId: 'm', seqId: 1, requestIds: ['a'] }, 'targetCounts'],
+  [{ kind: 'forward', modelId: 'm', seqId: 1, requestIds: ['a', 'b'], targetCounts: [[1]] }, 'targetCounts'],
   ['text', 'the whole value'],
 ])('what is no saved call is refused by field: %j', (value, field) => {
   expect(() => parseSavedCall(value)).toThrow(BadRequest);
@@ -139,4 +150,12 @@ test('unload frees the model, and later calls say so', async () => {
   await model.unload();
   expect(service.to('unload_model')[0]?.json).toEqual({ model_id: 'm', type: 'unload_model' });
   await expect(model.saveState('a')).rejects.toThrow('this client has unloaded the model');
+});
+
+test('an ephemeral save may be made again with its saved number', async () => {
+  service.usually('retrieve_future', { json: { sampling_session_id: 'sess:sample:7' } });
+  for (const model of [training(3), training(3)]) await model.saveAndSample({ samplingSessionSeqId: 7 });
+  const bodies = service.to('save_weights_for_sampler').map(({ json }) => json);
+  expect(bodies[0]).toMatchObject({ seq_id: 3, sampling_session_seq_id: 7 });
+  expect(bodies[1]).toEqual(bodies[0]);
 });

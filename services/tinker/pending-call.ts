@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { BadRequest, BillingPaused, RetryLater } from './errors.ts';
+import { BadRequest, BillingPaused, CredentialRefused, RetryLater } from './errors.ts';
 import type { Future } from './futures.ts';
 import type { TargetCounts } from './loss-result.ts';
 import { type CallKind, type CallResults, READERS, REQUEST_TYPES, type ResultContext } from './training-results.ts';
@@ -18,13 +18,22 @@ export type SavedCall<Kind extends CallKind = CallKind> = {
 
 const KINDS = Object.keys(READERS) as [CallKind, ...CallKind[]];
 
-const savedCallSchema = z.object({
-  kind: z.enum(KINDS),
-  modelId: z.string(),
-  seqId: z.number().int().positive(),
-  requestIds: z.array(z.string()).min(1),
-  targetCounts: z.array(z.array(z.number().int().nonnegative().nullable())).optional(),
-});
+const savedCallSchema = z
+  .object({
+    kind: z.enum(KINDS),
+    modelId: z.string(),
+    seqId: z.number().int().positive(),
+    requestIds: z.array(z.string()).min(1),
+    targetCounts: z.array(z.array(z.number().int().nonnegative().nullable())).optional(),
+  })
+  .refine(({ kind, requestIds, targetCounts }) => !isLoss(kind) || targetCounts?.length === requestIds.length, {
+    path: ['targetCounts'],
+    message: 'a batch has one list for each of its request ids',
+  });
+
+function isLoss(kind: CallKind): boolean {
+  return kind === 'forward' || kind === 'forwardBackward';
+}
 
 /** Reads what `JSON.stringify(pending.saved)` wrote. @throws BadRequest naming the field that does not fit */
 export function parseSavedCall(value: unknown): SavedCall {
@@ -52,7 +61,7 @@ export class PendingCall<Kind extends CallKind> {
   }
 
   /**
-   * Waits for the result. After BillingPaused, RetryLater or an abort it may be asked for again, here or with `resume`: the work goes on.
+   * Waits for the result. After BillingPaused, CredentialRefused, RetryLater or an abort it may be asked for again, here or with `resume`: the work goes on.
    * @throws BadRequest or ServiceFailed when the work failed, TrainingStateUnknown when its effect is not known
    */
   async result({ signal }: { readonly signal?: AbortSignal | undefined } = {}): Promise<CallResults[Kind]> {
@@ -62,8 +71,8 @@ export class PendingCall<Kind extends CallKind> {
       this.#isFirst = false;
       return result;
     } catch (error) {
-      const isUnchanged = error instanceof BillingPaused || error instanceof RetryLater || signal?.aborted;
-      if (!isUnchanged) this.#onLost(error);
+      const isOfTheWait = [BillingPaused, CredentialRefused, RetryLater].some((kind) => error instanceof kind);
+      if (!isOfTheWait && !signal?.aborted) this.#onLost(error);
       throw error;
     }
   }

@@ -91,7 +91,7 @@ export class SampleDispatch {
       const completion = await completing;
       const result = await retrieve(this.#caller, future, signal, { sizeBytes: completion?.sizeBytes ?? null, limits });
       session.feed?.acknowledge(future.requestId);
-      return { ...sampleOf(result, future), sequenceIds: future.sampleSequenceIds ?? [] };
+      return { ...sampleOf(result, future), sequenceIds: future.sampleSequenceIds ?? [], requestId: future.requestId };
     } catch (error) {
       if (signal?.aborted && this.#flags.mayCancel()) this.#cancel(future.requestId);
       throw error;

@@ -98,9 +98,9 @@ export class Sampler {
    * @throws BadRequest, BillingPaused, CredentialRefused, RetryLater, ServiceFailed, SessionLost; the signal's reason when aborted
    */
   async sample({ stopTokens, ...request }: SampleRequest): Promise<SampleResult> {
-    const { sequences, promptCacheHitTokens } = await this.sampleAll({ ...request, stop: stopTokens });
+    const { sequences, promptCacheHitTokens, requestId } = await this.sampleAll({ ...request, stop: stopTokens });
     const [sequence] = sequences;
-    if (sequence === undefined) throw new ServiceFailed('asked for one sequence, got none', { call: 'Sample' });
+    if (sequence === undefined) throw new ServiceFailed('asked for one sequence, got none', { call: 'Sample', requestId });
     const { tokens, stop, logprobs } = sequence;
     return { tokens, logprobs: logprobs ?? new Float32Array(tokens.length).fill(Number.NaN), stop, promptCacheHitTokens };
   }

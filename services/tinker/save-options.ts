@@ -12,6 +12,8 @@ export type EphemeralOptions = SaveOptions & {
    * with each such save.
    */
   readonly kind?: 'snapshot' | 'inflight';
+  /** Number of the sampling session in its session. Give a saved one to repeat the very same call after a crash; absent = the client's next. */
+  readonly samplingSessionSeqId?: number;
 };
 
 export type ExternalOptions = Saving & {

@@ -21,7 +21,7 @@ afterEach(async () => {
 
 describe('what the service wants', () => {
   test('the protocol’s defaults where it says nothing', async () => {
-    const { chunks, sampling, billingPauseMs } = await readFlags(caller);
+    const { chunks, sampling } = await readFlags(caller);
     expect(chunks).toEqual({ maxDatums: 1024, maxBytes: 5_000_000, parallel: true, compress: false });
     expect({ ...sampling, mayCancel: sampling.mayCancel() }).toEqual({
       useFeed: false,
@@ -29,7 +29,6 @@ describe('what the service wants', () => {
       mayStall: true,
       mayCancel: false,
     });
-    expect(billingPauseMs).toBe(3_600_000);
   });
 
   test('what it says', async () => {
@@ -45,10 +44,9 @@ describe('what the service wants', () => {
       use_pyqwest_transport: true,
     };
     service.script('client/config', { json });
-    const { chunks, sampling, billingPauseMs } = await readFlags(caller);
+    const { chunks, sampling } = await readFlags(caller);
     expect(chunks).toEqual({ maxDatums: 5, maxBytes: 6, parallel: false, compress: true });
     expect(sampling).toMatchObject({ useFeed: true, mayResubmit: false, mayStall: false });
-    expect(billingPauseMs).toBe(60_000);
   });
 
   test('whether samples may be cancelled is asked again and again; a failure keeps the last answer', async () => {

@@ -1,8 +1,8 @@
 import { clientConfigSchema, dynamicConfigSchema, tokenSchema } from './answers.ts';
 import { DEFAULT_LIMITS } from './back-pressure.ts';
 import type { Call, Caller } from './caller.ts';
-import { BadRequest } from './errors.ts';
 import type { ChunkPolicy } from './loss-call.ts';
+import { ifSupported } from './rest/request.ts';
 
 /** How samples are asked for. */
 export type SamplingFlags = {
@@ -19,13 +19,11 @@ export type SamplingFlags = {
 /**
  * What the service wants of its clients; what it does not say is the protocol's default. Not followed:
  * `sample_join_sampling_session` (the few clones here take a number at random),
- * `custom_loss_server_side`, `sample_cancel_max_batch_size` (samples are cancelled one by one), `use_pyqwest_transport`.
+ * `billing_exception_max_pause_duration_sec` (an unpaid bill is for a person), `custom_loss_server_side`, `sample_cancel_max_batch_size` (samples are cancelled one by one), `use_pyqwest_transport`.
  */
 export type ServiceFlags = {
   readonly chunks: ChunkPolicy;
   readonly sampling: SamplingFlags;
-  /** How long the service expects a client to wait out an unpaid bill, ms. This client does not wait: BillingPaused is for a person. */
-  readonly billingPauseMs: number;
 };
 
 type Config = ReturnType<typeof clientConfigSchema.parse>;
@@ -38,9 +36,9 @@ const MOST_REFRESH_SECONDS = 86_400;
 
 /** Asks when a client starts; on the way it trades the credential for a token where the service wants one. */
 export async function readFlags(caller: Caller): Promise<ServiceFlags> {
-  const config = (await ifKnown(caller.json(configCall(caller, 'client/config'), clientConfigSchema))) ?? {};
+  const config = (await ifSupported(caller.json(configCall(caller, 'client/config'), clientConfigSchema))) ?? {};
   if (config.pjwt_auth_enabled) await buyTokens(caller, config);
-  const first = await ifKnown(caller.json(dynamicCall(caller, 'submit'), dynamicConfigSchema));
+  const first = await ifSupported(caller.json(dynamicCall(caller, 'submit'), dynamicConfigSchema));
   let dynamic = first ?? {};
   if (first !== null) {
     refreshDynamic(caller, first, (latest) => {
@@ -67,7 +65,6 @@ export async function readFlags(caller: Caller): Promise<ServiceFlags> {
       mayStall: config.sample_enable_stuck_detection ?? true,
       mayCancel: () => dynamic.sample_cancel_enabled ?? false,
     },
-    billingPauseMs: (config.billing_exception_max_pause_duration_sec ?? 3600) * 1000,
   };
 }
 
@@ -110,14 +107,4 @@ function configCall(caller: Caller, path: string): Call {
 
 function dynamicCall(caller: Caller, phase: 'submit' | 'once'): Call {
   return { ...configCall(caller, 'client/dynamic_config'), timeoutMs: DYNAMIC_TIMEOUT_MS, phase };
-}
-
-/** Null when the server does not have the call. */
-async function ifKnown<T>(answer: Promise<T>): Promise<T | null> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof BadRequest && (error.status === 404 || error.status === 405)) return null;
-    throw error;
-  }
 }

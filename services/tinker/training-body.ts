@@ -31,14 +31,13 @@ function jsonBody(request: ForwardBackwardRequest): string {
 
 /** What servers that do not read protobuf answer to it; the 500 is hatchery's. */
 const MAY_WANT_JSON: readonly (number | null)[] = [415, 422, 500];
-const takesProtobuf = new WeakSet<Caller>();
 
 /** Sends a body. When a server refuses the first protobuf body that it gets from this client, the error says what it may want instead. */
 export async function whileItMayWantJson<T>(caller: Caller, policy: BodyPolicy, send: () => Promise<T>): Promise<T> {
-  if (policy.bodies === 'json' || takesProtobuf.has(caller)) return send();
+  if (policy.bodies === 'json' || caller.takesProtobuf) return send();
   try {
     const result = await send();
-    takesProtobuf.add(caller);
+    caller.takesProtobuf = true;
     return result;
   } catch (error) {
     const isRefusal = (error instanceof BadRequest || error instanceof RetryLater) && MAY_WANT_JSON.includes(error.status);

@@ -64,7 +64,7 @@ export const READERS: { readonly [Kind in CallKind]: Reader<CallResults[Kind]> }
     } catch (error) {
       if (!(error instanceof ServiceFailed)) throw error;
       const message = `the update may or may not have been made (${error.message}); rebuild the model from its last saved state`;
-      throw new TrainingStateUnknown(message, { call: 'optim_step', requestId: error.requestId, cause: error });
+      throw new TrainingStateUnknown(message, { ...error, call: 'optim_step', cause: error });
     }
   },
   saveState: async ({ caller }, { futures: [future] }, signal) =>

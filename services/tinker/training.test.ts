@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { StatePath } from '../../core/ids.ts';
 import { FakeService } from './fake-service.ts';
-import { BadRequest, BillingPaused, RetryLater, ServiceFailed, TinkerClient, TrainingStateUnknown } from './index.ts';
+import { BadRequest, BillingPaused, RetryLater, TinkerClient, TrainingStateUnknown } from './index.ts';
 import { decodeForwardBackwardRequest } from './wire/index.ts';
 
 const MODEL = { baseModel: 'stillroom/tiny-student', rank: 8 };
@@ -110,7 +110,7 @@ describe('one chunk', () => {
 
   test('results for other datums than were sent', async () => {
     service.script('retrieve_future', { json: { loss_fn_output_type: 't', loss_fn_outputs: [], metrics: {} } });
-    await expect(client.training('m', { nextSeqId: 1 }).forwardBackward([rows(5)], 'ppo')).rejects.toThrow(ServiceFailed);
+    await expect(client.training('m', { nextSeqId: 1 }).forwardBackward([rows(5)], 'ppo')).rejects.toThrow(TrainingStateUnknown);
   });
 
   test('an older server’s JSON result', async () => {

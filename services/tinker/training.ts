@@ -115,7 +115,7 @@ export class TrainingClient {
   }
 
   submitSaveAndSample(options: EphemeralOptions = {}): Promise<PendingCall<'saveAndSample'>> {
-    const seqId = this.#context.takeSamplingSeqId();
+    const seqId = options.samplingSessionSeqId ?? this.#context.takeSamplingSeqId();
     const fields = { sampling_session_seq_id: seqId, kind: options.kind ?? 'snapshot', ...wireSave(options) };
     return this.#submit('saveAndSample', 'save_weights_for_sampler', fields, options);
   }

@@ -16,7 +16,7 @@ export class Waiting {
   #badRequests = 0;
   #proxyRejections = 0;
   #failingSinceMs: number | null = null;
-  #idempotencyKey = newKey();
+  #idempotencyKey = newIdempotencyKey();
   /** With that key. */
   #repetitions = 0;
 
@@ -28,7 +28,7 @@ export class Waiting {
   /** For the next request of this call. */
   headers(call: Call): Record<string, string> {
     const headers = { ...call.headers, 'x-stainless-retry-count': String(this.#repetitions) };
-    return call.method === 'GET' ? headers : { ...headers, 'x-idempotency-key': this.#idempotencyKey };
+    return call.method === 'GET' ? headers : { 'x-idempotency-key': this.#idempotencyKey, ...headers };
   }
 
   /** A good answer came; the next request is a new one. */
@@ -87,7 +87,7 @@ export class Waiting {
   }
 
   #newAttempt(): void {
-    this.#idempotencyKey = newKey();
+    this.#idempotencyKey = newIdempotencyKey();
     this.#repetitions = 0;
   }
 }
@@ -99,4 +99,4 @@ function kindOf({ status }: Failure): string {
   return status >= 500 ? 'failing' : 'other';
 }
 
-const newKey = () => `stillroom-${randomUUID()}`;
+export const newIdempotencyKey = () => `stillroom-${randomUUID()}`;

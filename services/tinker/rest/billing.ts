@@ -6,10 +6,10 @@ import { getJson } from './request.ts';
 /** What was used in one hour. A type that this client does not know keeps the service's own fields. */
 export type UsageInfo =
   | { readonly type: 'training'; readonly tokenCount: number }
-  | { readonly type: 'sampling_prefill'; readonly tokenCount: number; readonly isCached: boolean }
+  | { readonly type: 'sampling_prefill'; readonly tokenCount: number; readonly isCached: boolean | null }
   | { readonly type: 'sampling_sample'; readonly tokenCount: number }
   | { readonly type: 'checkpoint'; readonly count: number }
-  | { readonly type: 'storage'; readonly gigabyteHours: number; readonly isFree: boolean }
+  | { readonly type: 'storage'; readonly gigabyteHours: number; readonly isFree: boolean | null }
   | { readonly type: 'other'; readonly raw: Readonly<Record<string, unknown>> };
 
 /** Null where the service does not say. Costs are estimates. */
@@ -164,9 +164,9 @@ function infoOf(raw: Readonly<Record<string, unknown>>): UsageInfo {
     case 'checkpoint':
       return info;
     case 'storage':
-      return { type: info.type, gigabyteHours: info.gigabyte_hours, isFree: info.free ?? false };
+      return { type: info.type, gigabyteHours: info.gigabyte_hours, isFree: info.free ?? null };
     case 'sampling_prefill':
-      return { type: info.type, tokenCount: info.token_count, isCached: info.cached ?? false };
+      return { type: info.type, tokenCount: info.token_count, isCached: info.cached ?? null };
     default:
       return { type: info.type, tokenCount: info.token_count };
   }

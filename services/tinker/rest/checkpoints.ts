@@ -2,9 +2,9 @@ import { z } from 'zod';
 import type { SamplerPath, StatePath } from '../../../core/ids.ts';
 import type { Caller } from '../caller.ts';
 import { BadRequest, ServiceFailed } from '../errors.ts';
-import { type PathParts, savedParts } from '../paths.ts';
+import { type PathParts, runOfPath, savedParts } from '../paths.ts';
 import { cursorSchema, everyPage, type Page, type PageOptions } from './paging.ts';
-import { getJson, ifSupported, sendOnly } from './request.ts';
+import { getJson, ifSupported, type Query, sendDelete, sendOnly } from './request.ts';
 
 /** Null and `isPublic: false` where the service does not say. */
 export type Checkpoint = {
@@ -38,6 +38,8 @@ export const checkpointSchema = z.object({
 const listSchema = z.object({ checkpoints: z.array(checkpointSchema), cursor: cursorSchema });
 const urlsSchema = z.object({ urls: z.record(z.string(), z.string()), expires: z.string().nullish() });
 
+const anything = z.unknown();
+
 const PAGE_LIMIT = 100;
 
 /** Saved weights: list, publish, let expire, delete. Where it answers false, the service does not have the call. */
@@ -48,10 +50,14 @@ export class Checkpoints {
     this.#caller = caller;
   }
 
-  /** What a model has saved. */
+  /** What a model has saved; further pages are fetched where the service says that there is more. */
   async list(modelId: string): Promise<Checkpoint[]> {
-    const { checkpoints } = await getJson(this.#caller, `training_runs/${modelId}/checkpoints`, {}, listSchema);
-    return checkpoints.map(checkpointOf);
+    const all: Checkpoint[] = [];
+    for (let query: Query = {}; ; query = { limit: PAGE_LIMIT, offset: all.length }) {
+      const { checkpoints, cursor } = await getJson(this.#caller, `training_runs/${modelId}/checkpoints`, query, listSchema);
+      all.push(...checkpoints.map(checkpointOf));
+      if (checkpoints.length === 0 || all.length >= (cursor?.total_count ?? 0)) return all;
+    }
   }
 
   /** One page of what all of the account's models have saved. */
@@ -67,32 +73,41 @@ export class Checkpoints {
 
   /**
    * The listed checkpoint that a save answered this path for; null when the service does not list it, as after a save that did not persist.
-   * Servers may list another form of the path than they answered: run, kind and name count.
+   * Servers may list another form of the path than they answered: run, kind and name count, or the whole path in a form of their own.
+   * @throws BadRequest when the path names no run, or the service does not know it
    */
   async find(path: SamplerPath | StatePath): Promise<Checkpoint | null> {
-    const wanted = partsOf(path);
+    const wanted = savedParts(path);
     const isIt = (listed: Checkpoint) => {
       const parts = savedParts(listed.path);
-      return listed.path === path || (parts !== null && parts.kind === wanted.kind && parts.name === wanted.name);
+      return listed.path === path || (wanted !== null && parts !== null && parts.kind === wanted.kind && parts.name === wanted.name);
     };
-    return (await this.list(wanted.run)).find(isIt) ?? null;
+    return (await this.list(runOfPath(path) ?? partsOf(path).run)).find(isIt) ?? null;
   }
 
   /**
    * After a save whose checkpoint must last: false where the service has no listing to look at.
-   * @throws ServiceFailed when the service does not list the path that it answered
+   * @throws ServiceFailed when the service does not list the path that it answered, or has lost its run
    */
   async assertListed(path: SamplerPath | StatePath): Promise<boolean> {
+    const run = runOfPath(path);
+    if (run === null) return false;
     const looked = await ifSupported(this.find(path).then((listed) => ({ listed })));
-    if (looked !== null && looked.listed === null) {
-      throw new ServiceFailed(`the service answered a save with ${path}, but does not list it: it was not kept`, { call: 'checkpoints' });
-    }
-    return looked !== null;
+    if (looked === null && !(await this.#isLost(run))) return false;
+    if (looked?.listed) return true;
+    throw new ServiceFailed(`the service answered a save with ${path}, but does not list it: it was not kept`, { call: 'checkpoints' });
+  }
+
+  /** A 404 of a run's list may also come from a server without such lists: one that has runs, but not this one, has lost it. */
+  async #isLost(run: string): Promise<boolean> {
+    const looksLike = (path: string, query: Query) => ifSupported(getJson(this.#caller, path, query, anything).then(() => true));
+    if (await looksLike(`training_runs/${run}`, {})) return false;
+    return (await looksLike('training_runs', { limit: 1, offset: 0 })) ?? false;
   }
 
   /** @throws BadRequest when there is no such checkpoint */
   async delete(path: SamplerPath | StatePath | string): Promise<void> {
-    await sendOnly(this.#caller, 'DELETE', checkpointUrl(path));
+    await sendDelete(this.#caller, checkpointUrl(path));
   }
 
   /** Lets everybody use the checkpoint. */

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { Caller } from '../caller.ts';
+import type { Failure } from '../classify.ts';
 import { BadRequest } from '../errors.ts';
 import type { HttpCall } from '../http.ts';
 
@@ -30,12 +31,25 @@ export async function sendOnly(caller: Caller, method: HttpCall['method'], path:
   await caller.send({ ...DIRECT, method, path, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
 }
 
-/** Null from servers that do not have the call; they answer 404 or 405. @throws whatever else `work` throws */
+/** For what may be done once only: after a try without an answer, what is gone was removed by it. @throws BadRequest when it never was there */
+export async function sendDelete(caller: Caller, path: string): Promise<void> {
+  let mayBeDone = false;
+  const onFailure = ({ status }: Failure) => {
+    mayBeDone ||= status === null || status >= 500;
+  };
+  try {
+    await caller.send({ ...DIRECT, method: 'DELETE', path, onFailure });
+  } catch (error) {
+    if (!mayBeDone || !(error instanceof BadRequest) || error.status !== 404) throw error;
+  }
+}
+
+/** Null from servers that do not have the call; they answer 404, 405 or 501. @throws whatever else `work` throws */
 export async function ifSupported<T>(work: Promise<T>): Promise<T | null> {
   try {
     return await work;
   } catch (error) {
-    if (error instanceof BadRequest && (error.status === 404 || error.status === 405)) return null;
+    if (error instanceof BadRequest && [404, 405, 501].includes(error.status ?? 0)) return null;
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { SamplerPath, StatePath } from '../../../core/ids.ts';
 import { FakeService } from '../fake-service.ts';
-import { BadRequest, RestClient, SettingMissing } from '../index.ts';
+import { BadRequest, RestClient, ServiceFailed, SettingMissing } from '../index.ts';
 
 const STATE = 'tinker://run/weights/a' as StatePath;
 const checkpoint = (name: string, more: object = {}) => ({
@@ -73,6 +73,38 @@ describe('checkpoints', () => {
     service.script('training_runs/run/checkpoints/sampler_weights/s', { status: 204 });
     expect(await rest.checkpoints.find(path)).toMatchObject({ id: 's' });
     await rest.checkpoints.delete(path);
+  });
+
+  test('of a run are listed to the last page', async () => {
+    const page = (names: string[]) => ({ json: { checkpoints: names.map((name) => checkpoint(name)), cursor: { total_count: 3 } } });
+    service.script('training_runs/run/checkpoints', page(['b', 'c']));
+    service.script('training_runs/run/checkpoints?limit=100&offset=2', page(['a']));
+    expect(await rest.checkpoints.find(STATE)).toMatchObject({ id: 'weights/a' });
+  });
+
+  test('of a run that the service has lost were not kept; one without lists cannot say', async () => {
+    expect(await rest.checkpoints.assertListed(STATE)).toBe(false);
+    service.usually('training_runs?limit=1&offset=0', { json: { training_runs: [] } });
+    await expect(rest.checkpoints.assertListed(STATE)).rejects.toThrow(ServiceFailed);
+    service.usually('training_runs/run', { json: { training_run_id: 'run' } });
+    expect(await rest.checkpoints.assertListed(STATE)).toBe(false);
+    service.script('training_runs/run/checkpoints', { status: 501 });
+    expect(await rest.checkpoints.assertListed(STATE)).toBe(false);
+  });
+
+  test('in a form of the server’s own are found by their whole path', async () => {
+    const path = 'tinker://run/checkpoints/a' as SamplerPath;
+    const listed = { json: { checkpoints: [checkpoint('a', { tinker_path: path })] } };
+    service.script('training_runs/run/checkpoints', listed, { json: { checkpoints: [checkpoint('a')] } });
+    expect(await rest.checkpoints.assertListed(path)).toBe(true);
+    await expect(rest.checkpoints.assertListed(path)).rejects.toThrow(ServiceFailed);
+    expect(await rest.checkpoints.assertListed('elsewhere:a' as SamplerPath)).toBe(false);
+  });
+
+  test('one that a lost answer deleted is deleted; one that never was is not', async () => {
+    service.script('training_runs/run/checkpoints/weights/a', 'drop', { status: 404 });
+    await rest.checkpoints.delete(STATE);
+    await expect(rest.checkpoints.delete(STATE)).rejects.toThrow(BadRequest);
   });
 
   test.each([404, 405])('%i to publish and ttl: not supported', async (status) => {
@@ -163,4 +195,25 @@ describe('the audit log', () => {
     await expect(rest.auditLog()).rejects.toThrow(BadRequest);
     expect(service.to('audit?event_type=all')[1]?.headers['x-api-key']).toBe('tml-key');
   });
+});
+
+describe('repeats', () => {
+  test('of a copy carry one key: the service copies once', async () => {
+    service.script('copy_weights', { status: 503, headers: { 'x-should-retry': 'false', 'retry-after-ms': '1' } }, 'drop', {
+      json: { tinker_path: 'tinker://other/weights/a' },
+    });
+    expect(await rest.weights.copy(STATE, { projectId: 'p' })).toBe('tinker://other/weights/a');
+    const keys = service.to('copy_weights').map(({ headers }) => headers['x-idempotency-key']);
+    expect(keys).toHaveLength(3);
+    expect(new Set(keys).size).toBe(1);
+  });
+});
+
+test('the cursor of a search goes back as it came', async () => {
+  const cursor = { last_created_at: '2026-01-01T00:00:00.000Z', last_session_id: 's1' };
+  service.script('sessions/search', { json: { sessions: [{}], next_cursor: cursor } }, { json: { sessions: [], next_cursor: null } });
+  const first = await rest.sessions.search({ limit: 1 });
+  const second = await rest.sessions.search({ limit: 1, cursor: first.nextCursor });
+  expect(service.to('sessions/search').map(({ json }) => json.cursor)).toEqual([undefined, cursor]);
+  expect(second.nextCursor).toBeNull();
 });

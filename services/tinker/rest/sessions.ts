@@ -18,11 +18,14 @@ export type SessionSearch = {
   /** Default 50. */
   readonly limit?: number;
   /** `nextCursor` of the page before. */
-  readonly cursor?: string;
+  readonly cursor?: SearchCursor | null;
 };
 
+/** The service's own: it goes back as it came. */
+export type SearchCursor = string | Readonly<Record<string, unknown>>;
+
 /** `sessions` as the service describes them: it may add fields. */
-export type FoundSessions = { readonly sessions: readonly unknown[]; readonly nextCursor: string | null };
+export type FoundSessions = { readonly sessions: readonly unknown[]; readonly nextCursor: SearchCursor | null };
 
 const infoSchema = z.object({
   training_run_ids: z.array(z.string()),
@@ -31,7 +34,10 @@ const infoSchema = z.object({
   display_name: z.string().nullish(),
 });
 const listSchema = z.object({ sessions: z.array(z.string()) });
-const foundSchema = z.object({ sessions: z.array(z.unknown()), next_cursor: z.string().nullish() });
+const foundSchema = z.object({
+  sessions: z.array(z.unknown()),
+  next_cursor: z.union([z.string(), z.record(z.string(), z.unknown())]).nullish(),
+});
 
 type Scope = { readonly accessScope?: AccessScope };
 
@@ -60,7 +66,7 @@ export class Sessions {
 
   /** The caller's own sessions that fit. */
   async search({ userMetadata = {}, displayName, limit = 50, cursor }: SessionSearch = {}): Promise<FoundSessions> {
-    const body = { user_metadata: userMetadata, display_name: displayName, owner: { type: 'own' }, limit, cursor };
+    const body = { user_metadata: userMetadata, display_name: displayName, owner: { type: 'own' }, limit, cursor: cursor ?? undefined };
     const { sessions, next_cursor } = await postJson(this.#caller, 'sessions/search', body, foundSchema);
     return { sessions, nextCursor: next_cursor ?? null };
   }

@@ -13,7 +13,7 @@ export type TrainingRun = {
   readonly isLora: boolean | null;
   readonly loraRank: number | null;
   /** Its state on the service is damaged: start again from a checkpoint. */
-  readonly isCorrupted: boolean;
+  readonly isCorrupted: boolean | null;
   /** ISO 8601. */
   readonly lastRequestAt: string | null;
   readonly lastCheckpoint: Checkpoint | null;
@@ -75,7 +75,7 @@ function runOf(run: z.infer<typeof runSchema>): TrainingRun {
     owner: run.model_owner ?? null,
     isLora: run.is_lora ?? null,
     loraRank: run.lora_rank ?? null,
-    isCorrupted: run.corrupted ?? false,
+    isCorrupted: run.corrupted ?? null,
     lastRequestAt: run.last_request_time ?? null,
     lastCheckpoint: run.last_checkpoint ? checkpointOf(run.last_checkpoint) : null,
     lastSamplerCheckpoint: run.last_sampler_checkpoint ? checkpointOf(run.last_sampler_checkpoint) : null,

@@ -3,6 +3,7 @@ import type { SamplerPath, StatePath } from '../../../core/ids.ts';
 import type { Caller } from '../caller.ts';
 import { SettingMissing } from '../errors.ts';
 import { defaultProjectId } from '../session-options.ts';
+import { newIdempotencyKey } from '../waiting.ts';
 import { postJson } from './request.ts';
 
 /** What saved weights are made for. Null where the service does not say. */
@@ -64,7 +65,9 @@ export class Weights {
     const body = { source_path: path, ttl_seconds: options.ttlSeconds, ...destination(options) };
     const { weightsAccessToken: token } = options;
     if (token !== undefined) this.#caller.credential.hide(token);
-    const headers: Record<string, string> = token === undefined ? {} : { 'x-tinker-weights-access-token': token };
+    // One key over all repeats: a copy carries no number that the service could know it by.
+    const key = { 'x-idempotency-key': newIdempotencyKey() };
+    const headers: Record<string, string> = token === undefined ? key : { ...key, 'x-tinker-weights-access-token': token };
     return (await postJson(this.#caller, 'copy_weights', body, copiedSchema, headers)).tinker_path as Path;
   }
 }
