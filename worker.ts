@@ -57,7 +57,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
   const blobs = new FileBlobStore(settings.blobStore);
   const records = new RunRecords(blobs);
   const folderOf = (runDir: string) => new RunFolder(PROJECT_ROOT, runDir);
-  const models = cleanup.use(new ModelAccess(() => TinkerClient.connect({ tags: ['stillroom'] })));
+  const models = cleanup.use(new ModelAccess((onWait) => TinkerClient.connect({ tags: ['stillroom'], onWait })));
   const common = { connection, namespace, dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER } };
   const workers: Worker[] = [];
 

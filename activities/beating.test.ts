@@ -26,3 +26,21 @@ it('stops when the work fails', async () => {
   expect(outcome).toBe('no');
   expect(vi.getTimerCount()).toBe(0);
 });
+
+it('sends with each beat what the work waits for then', async () => {
+  const environment = new MockActivityEnvironment();
+  const seen: unknown[] = [];
+  environment.on('heartbeat', (details: unknown) => seen.push(details));
+  const work = Promise.withResolvers<void>();
+  let waits = 0;
+  const beating = environment.run(() =>
+    whileBeating(
+      () => work.promise,
+      () => ({ waits: ++waits }),
+    ),
+  );
+  await vi.advanceTimersByTimeAsync(2_500);
+  work.resolve();
+  await beating;
+  expect(seen).toEqual([{ waits: 1 }, { waits: 2 }]);
+});

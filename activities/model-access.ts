@@ -1,6 +1,15 @@
 import type { ModelRef } from '../core/run/trial.ts';
 import { SamplerBusy, SamplerUnavailable, type TokenSampler } from '../services/gateway/index.ts';
-import { BillingPaused, type Capabilities, RetryLater, type Sampler, SessionLost, type TinkerClient } from '../services/tinker/index.ts';
+import {
+  BillingPaused,
+  type Capabilities,
+  RetryLater,
+  type Sampler,
+  SessionLost,
+  type TinkerClient,
+  type WaitReport,
+} from '../services/tinker/index.ts';
+import { ServiceWaits } from './service-waits.ts';
 
 /** One session with the service, and what was opened in it. */
 type Session = {
@@ -15,13 +24,18 @@ type Session = {
  * weights. A lost session is replaced on the next call; what was sampled from it stays valid.
  */
 export class ModelAccess implements AsyncDisposable {
-  private readonly connect: () => Promise<TinkerClient>;
+  private readonly connect: (onWait: ServiceWaits['note']) => Promise<TinkerClient>;
+  private readonly waits = new ServiceWaits();
   private session: Session | null = null;
   private capabilities: Promise<Capabilities> | null = null;
 
-  constructor(connect: () => Promise<TinkerClient>) {
+  /** `connect` hands on where the client reports its waits. */
+  constructor(connect: (onWait: ServiceWaits['note']) => Promise<TinkerClient>) {
     this.connect = connect;
   }
+
+  /** What this worker's calls of the service wait for; null when they do not. */
+  readonly longestWait = (): WaitReport | null => this.waits.longest();
 
   /** Runs `work` with the client; forgets its session if the service has lost it, so that a retry gets a new one. */
   withClient<T>(work: (client: TinkerClient) => Promise<T>): Promise<T> {
@@ -60,7 +74,7 @@ export class ModelAccess implements AsyncDisposable {
   }
 
   private async inSession<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    this.session ??= { client: this.connect(), samplers: new Map(), users: 0 };
+    this.session ??= { client: this.connect(this.waits.note), samplers: new Map(), users: 0 };
     const { session } = this;
     // Only this call's own session: one that came after it is alive, however many calls met the lost one.
     const forget = () => {

@@ -29,7 +29,10 @@ export type ModelPair = { readonly student: ModelSide; readonly teacher: ModelSi
 export type Who = keyof ModelPair;
 
 /** How the checks reach models, and the signal that ends their calls. */
-export type Reach = { readonly models: Pick<ModelAccess, 'withSampler' | 'contextLimitTokens'>; readonly signal: AbortSignal };
+export type Reach = {
+  readonly models: Pick<ModelAccess, 'withSampler' | 'contextLimitTokens' | 'longestWait'>;
+  readonly signal: AbortSignal;
+};
 
 /** Student and teacher must read the same ids the same way, or a teacher's score says nothing about the student's token. */
 export async function checkVocabulary({ student, teacher }: ModelPair): Promise<Check> {

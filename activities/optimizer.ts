@@ -31,9 +31,9 @@ export async function optimizerUpdate(client: TrainingClient, { sequences, loss,
 }
 
 /** Runs training calls, with heartbeats. Fails for good with `TrainingLost` where the training on the service cannot go on. */
-export async function onService<T>(work: () => Promise<T>): Promise<T> {
+export async function onService<T>(models: ModelAccess, work: () => Promise<T>): Promise<T> {
   try {
-    return await whileBeating(work);
+    return await whileBeating(work, models.longestWait);
   } catch (error) {
     throw asTrainingFailure(error);
   }

@@ -40,7 +40,7 @@ export function createPreflightActivities({ records, models, renderer = configur
     /** Looks at both models before money is spent. Every check is in the result with its numbers; the first that fails ends the round. */
     async checkModels({ run }: { run: BlobRef }): Promise<readonly Check[]> {
       const { config } = await records.load(run);
-      return whileBeating(() => modelChecks(config, { models, signal: cancellationSignal() }, renderer));
+      return whileBeating(() => modelChecks(config, { models, signal: cancellationSignal() }, renderer), models.longestWait);
     },
   };
 }

@@ -52,7 +52,7 @@ export function createRolloutActivities(deps: RolloutDeps) {
         const mayPass = failure.kind === 'busy' || failure.kind === 'unavailable' || attempt < ATTEMPTS_AT_A_FAILING_MODEL;
         if (mayPass) throw ApplicationFailure.retryable(told, 'ModelUnavailable');
         return summarize(record, spec, notRun('ModelUnavailable', told), seen, blobs);
-      });
+      }, models.longestWait);
     },
   };
 }

@@ -42,7 +42,7 @@ export function createTeacherActivities({ records, blobs, models }: TeacherDeps)
       const { datums, stats } = buildDatums([episode], datumLimits(config));
       const { trialId } = order;
       const topK = config.train.loss === 'topk_ce' ? config.train.topk : 0;
-      const scored = await whileBeating(() => score(datums, topK, teacherOf(config.teacher), models));
+      const scored = await whileBeating(() => score(datums, topK, teacherOf(config.teacher), models), models.longestWait);
       const { rows, candidates } = scored;
       const isEmpty = datums.length === 0;
       return {

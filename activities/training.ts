@@ -46,8 +46,9 @@ export function createTrainingActivities({ records, blobs, models, alterAdvantag
         seed: samplerSeed(`${runId} lora`),
         userMetadata: { stillroom_run: runId },
       };
-      return whileBeating(() =>
-        models.withClient(async (client) => ({ sessionId: client.sessionId, ...(await client.createModel(options)) })),
+      return whileBeating(
+        () => models.withClient(async (client) => ({ sessionId: client.sessionId, ...(await client.createModel(options)) })),
+        models.longestWait,
       );
     },
 
@@ -71,7 +72,7 @@ export function createTrainingActivities({ records, blobs, models, alterAdvantag
         wallMs: Date.now() - startedAtMs,
       });
       if (updates.length === 0) return done(order.training.nextSeqId);
-      return onService(async () => {
+      return onService(models, async () => {
         const training = await clientOf(models, order.training);
         for (const sequences of updates) {
           const made = await optimizerUpdate(training, { sequences, loss, learningRate: config.train.learning_rate });
@@ -84,7 +85,7 @@ export function createTrainingActivities({ records, blobs, models, alterAdvantag
 
     /** Publishes the weights as they are now, under `name`, for sampling. A service that answers a path without keeping it is found out here. */
     async saveSampler(order: SaveOrder): Promise<{ path: SamplerPath; nextSeqId: number }> {
-      return onService(async () => {
+      return onService(models, async () => {
         const training = await clientOf(models, order.training);
         const path = await training.saveForSampler(order.name, { signal: cancellationSignal() });
         await models.withClient((client) => client.checkpoints.assertListed(path));
@@ -94,7 +95,7 @@ export function createTrainingActivities({ records, blobs, models, alterAdvantag
 
     /** Saves weights and optimizer state, so that training can go on from here. */
     async saveState(order: SaveOrder): Promise<{ path: StatePath; nextSeqId: number }> {
-      return onService(async () => {
+      return onService(models, async () => {
         const training = await clientOf(models, order.training);
         const path = await training.saveState(order.name, { signal: cancellationSignal() });
         return { path, nextSeqId: training.nextSeqId };

@@ -39,7 +39,7 @@ export function createWarmupTrainingActivities({ records, blobs, models }: Warmu
       const datums = await datumsAt(index, places, config, blobs);
       const { lossTokens, contextTokens } = countTokens(datums);
       const learningRate = config.warmup.learning_rate ?? config.train.learning_rate;
-      return onService(async () => {
+      return onService(models, async () => {
         const client = await clientOf(models, training);
         const sequences = toWire('cross_entropy', datums);
         const { loss: lossNats, gradNorm } = await optimizerUpdate(client, { sequences, loss: 'cross_entropy', learningRate });

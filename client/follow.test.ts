@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest';
 import { CliError, NoAnswer, NoServer } from './errors.ts';
 import { type FollowedRun, followRun, type Snapshot } from './follow.ts';
+import type { HeldUp } from './held-up.ts';
 import { runResult, runStatus } from './testing/runs.ts';
 
-type Moment = { state?: 'open' | 'closed' | Error; status?: ReturnType<typeof runStatus> | Error; progress?: Error };
+type Moment = { state?: 'open' | 'closed' | Error; status?: ReturnType<typeof runStatus> | Error; progress?: Error; child?: Error };
+
+const heldUp = (activity: string): HeldUp => ({ activity, count: 1, attempt: 3, failure: 'the service asks for payment', wait: null });
 
 /** A run that shows one moment after another; the last one stays. */
 function scripted(moments: readonly Moment[]): FollowedRun {
@@ -14,7 +17,7 @@ function scripted(moments: readonly Moment[]): FollowedRun {
       at++;
       const { state = 'open' } = now();
       if (state instanceof Error) throw state;
-      return { open: state === 'open', startedAtMs: 1_000, closedAtMs: state === 'open' ? null : 61_000 };
+      return { open: state === 'open', startedAtMs: 1_000, closedAtMs: state === 'open' ? null : 61_000, heldUp: [heldUp('trainBatch')] };
     },
     status: async () => {
       const { status = runStatus({}) } = now();
@@ -25,6 +28,11 @@ function scripted(moments: readonly Moment[]): FollowedRun {
       const { progress } = now();
       if (progress) throw progress;
       return { label: 'step 1', trials: 8, done: 3, running: 4, executed: 3, passed: 1, infraFailed: 0 };
+    },
+    heldUp: async () => {
+      const { child } = now();
+      if (child) throw child;
+      return [heldUp('runTrial')];
     },
     end: async () => ({ kind: 'completed', result: runResult({}) }),
   };
@@ -82,4 +90,20 @@ test('an interrupt ends the following at once, also while an answer is waited fo
   const controller = new AbortController();
   setTimeout(() => controller.abort(), 10);
   await expect(followRun(run, { intervalMs: 0, signal: controller.signal, onSnapshot: () => {} })).rejects.toThrow(/aborted/);
+});
+
+test('what holds a run up is its own and that of the part under way, which may have ended', async () => {
+  const child = { label: 'step 2', workflowId: 'run-1/step-2' };
+  const running = runStatus({ child });
+  const { snapshots } = await seen([
+    { status: runStatus({}) },
+    { status: running },
+    { status: running, child: new CliError('there is no such run') },
+    { state: 'closed' },
+  ]);
+  expect(snapshots.map((snapshot) => snapshot.heldUp.map(({ activity }) => activity))).toEqual([
+    ['trainBatch'],
+    ['trainBatch', 'runTrial'],
+    ['trainBatch'],
+  ]);
 });

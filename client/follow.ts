@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunStatus, TrialProgress } from '../workflows/messages.ts';
 import { NoAnswer, NoServer } from './errors.ts';
+import type { HeldUp } from './held-up.ts';
 import { orAborted } from './interrupt.ts';
 import type { RunClient, RunEnd } from './run-client.ts';
 
@@ -8,6 +9,7 @@ import type { RunClient, RunEnd } from './run-client.ts';
 export type Snapshot = {
   readonly status: RunStatus | null;
   readonly progress: TrialProgress | null;
+  readonly heldUp: readonly HeldUp[];
   readonly trouble: string | null;
 };
 
@@ -15,7 +17,7 @@ export type Snapshot = {
 export type Followed = { readonly end: RunEnd; readonly status: RunStatus | null; readonly wallMs: number };
 
 /** The part of `RunClient` that following needs. */
-export type FollowedRun = Pick<RunClient, 'state' | 'status' | 'progress' | 'end'>;
+export type FollowedRun = Pick<RunClient, 'state' | 'status' | 'progress' | 'heldUp' | 'end'>;
 
 export type FollowOptions = {
   readonly intervalMs: number;
@@ -31,7 +33,7 @@ const NO_WORKER = 'no worker answers; waiting for one';
  * Reads a run again and again until it ends. A server that goes away and workers that die are ridden out; an unknown run is an error.
  */
 export async function followRun(run: FollowedRun, { intervalMs, signal, onSnapshot }: FollowOptions): Promise<Followed> {
-  let last: Snapshot = { status: null, progress: null, trouble: null };
+  let last: Snapshot = { status: null, progress: null, heldUp: [], trouble: null };
   for (;;) {
     const seen = await orAborted(look(run, last), signal);
     if ('end' in seen) return seen;
@@ -47,20 +49,27 @@ async function look(run: FollowedRun, last: Snapshot): Promise<Snapshot | Follow
     const state = await run.state();
     if (!state.open) return await ended(run, last.status, state.startedAtMs, state.closedAtMs);
     const status = await run.status();
-    return { status, progress: await childProgress(run, status), trouble: null };
+    const [progress, heldUp] = await Promise.all([childProgress(run, status), childHeldUp(run, status)]);
+    return { status, progress, heldUp: [...state.heldUp, ...heldUp], trouble: null };
   } catch (error) {
     return { ...last, trouble: troubleOf(error) };
   }
 }
 
-/** A child may have just ended, or not yet begun: then there is no progress to show. */
-async function childProgress(run: FollowedRun, status: RunStatus): Promise<TrialProgress | null> {
-  if (!status.child) return null;
+const childProgress = (run: FollowedRun, { child }: RunStatus): Promise<TrialProgress | null> =>
+  child === null ? Promise.resolve(null) : unlessGone(run.progress(child.workflowId), null);
+
+/** What holds up the step or evaluation that is under way. */
+export const childHeldUp = (run: Pick<RunClient, 'heldUp'>, { child }: RunStatus): Promise<readonly HeldUp[]> =>
+  child === null ? Promise.resolve([]) : unlessGone(run.heldUp(child.workflowId), []);
+
+/** A child may have just ended, or not yet begun: then there is nothing of it to show. */
+async function unlessGone<T>(answer: Promise<T>, nothing: T): Promise<T> {
   try {
-    return await run.progress(status.child.workflowId);
+    return await answer;
   } catch (error) {
     if (error instanceof NoServer) throw error;
-    return null;
+    return nothing;
   }
 }
 

@@ -27,9 +27,10 @@ function waitingRun(failures: number): ForegroundRun & { asked: number } {
   let looks = 0;
   return {
     asked: 0,
-    state: async () => ({ open: ++looks <= 3, startedAtMs: 0, closedAtMs: null }),
+    state: async () => ({ open: ++looks <= 3, startedAtMs: 0, closedAtMs: null, heldUp: [] }),
     status: async () => ASKS,
     progress: async () => Promise.reject(new Error('no child runs')),
+    heldUp: async () => [],
     end: async () => ({ kind: 'completed', result: runResult({ outcome: 'declined' }) }),
     async estimate() {
       if (++this.asked <= failures) throw new NoAnswer('for the estimate');

@@ -20,7 +20,7 @@ export type ForegroundOptions = {
 };
 
 /** The part of `RunClient` that the foreground needs. */
-export type ForegroundRun = Pick<RunClient, 'state' | 'status' | 'progress' | 'end' | 'estimate' | 'send'>;
+export type ForegroundRun = Pick<RunClient, 'state' | 'status' | 'progress' | 'heldUp' | 'end' | 'estimate' | 'send'>;
 
 /** Shows a run until it ends, and asks the person at the terminal what only a person can answer. Rejects with an AbortError on `signal`. */
 export async function followInForeground(run: ForegroundRun, console: Console, options: ForegroundOptions): Promise<Followed> {

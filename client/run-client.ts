@@ -17,12 +17,19 @@ import type { Link } from './connection.ts';
 import { CliError, NoAnswer, NoServer } from './errors.ts';
 import { type Failure, failureOf } from './failure.ts';
 import { grpcCodeOf, UNAVAILABLE } from './grpc.ts';
+import { type HeldUp, heldUpIn } from './held-up.ts';
 
 /** How a run's execution ended; `completed` has a result, `failed` says why. */
 export type RunEnd = { readonly kind: 'completed'; readonly result: RunResult } | { readonly kind: 'failed'; readonly failure: Failure };
 
 /** Whether an execution is open, as the server sees it; needs no worker. */
-export type RunState = { readonly open: boolean; readonly startedAtMs: number; readonly closedAtMs: number | null };
+export type RunState = {
+  readonly open: boolean;
+  readonly startedAtMs: number;
+  readonly closedAtMs: number | null;
+  /** Its own activities that do not get on, not those of its steps and evaluations. */
+  readonly heldUp: readonly HeldUp[];
+};
 
 /** A question to a worker waits this long, and one to the server alone. */
 const ANSWER_WITHIN_MS = 5_000;
@@ -45,7 +52,14 @@ export class RunClient {
       open: found.status.name === 'RUNNING' || found.status.name === 'PAUSED' || found.status.name === 'CONTINUED_AS_NEW',
       startedAtMs: found.startTime.getTime(),
       closedAtMs: found.closeTime?.getTime() ?? null,
+      heldUp: heldUpIn(found.raw.pendingActivities ?? []),
     };
+  }
+
+  /** Activities of a step or an evaluation of this run that do not get on. */
+  async heldUp(childId: string): Promise<readonly HeldUp[]> {
+    const found = await this.ask('about a part of the run', ANSWER_WITHIN_MS, () => this.handle(childId).describe());
+    return heldUpIn(found.raw.pendingActivities ?? []);
   }
 
   status(): Promise<RunStatus> {

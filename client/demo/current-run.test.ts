@@ -17,7 +17,7 @@ function server(states: Readonly<Record<string, string>>): Link {
   const describe = async (id: string) => {
     const name = states[id];
     if (name === undefined) throw new WorkflowNotFoundError('workflow not found', id, undefined);
-    return { status: { name }, startTime: new Date(0), closeTime: undefined };
+    return { status: { name }, startTime: new Date(0), closeTime: undefined, raw: {} };
   };
   const workflow = { getHandle: (id: string) => ({ describe: () => describe(id) }) };
   const client = { workflow, withDeadline: (_: number, ask: () => unknown) => ask() } as unknown as Client;

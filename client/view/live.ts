@@ -4,6 +4,7 @@ import type { Colors } from '../console.ts';
 import type { Snapshot } from '../follow.ts';
 import { evaluationText } from './evaluations-table.ts';
 import { bar, number } from './format.ts';
+import { heldUpText } from './held-up-text.ts';
 import { learned } from './row-text.ts';
 import { spendText } from './spend-text.ts';
 import { waitText } from './wait-text.ts';
@@ -11,7 +12,7 @@ import { waitText } from './wait-text.ts';
 const BAR_WIDTH = 24;
 
 /** The lines that a terminal shows of a running run; they are drawn again with each snapshot. */
-export function liveLines({ status, progress, trouble }: Snapshot, colors: Colors): string[] {
+export function liveLines({ status, progress, heldUp, trouble }: Snapshot, colors: Colors): string[] {
   const line = (label: string, text: string) => `  ${colors.dim(label.padEnd(10))} ${text}`;
   if (!status) return [line('run', trouble ?? 'starting')];
   return [
@@ -24,6 +25,7 @@ export function liveLines({ status, progress, trouble }: Snapshot, colors: Color
     ...(status.evaluations.length > 0 ? [line('held out', status.evaluations.map(evaluationText).join(' · '))] : []),
     ...status.interim.slice(-1).map((newest) => line('interim', `${evaluationText(newest)} on training tasks`)),
     ...status.notices.slice(-2).map((notice) => line('note', colors.yellow(notice))),
+    ...heldUp.map((one) => line('held up', colors.yellow(heldUpText(one)))),
     ...(status.waitingFor
       ? waitText(status.waitingFor, status.runId)
           .split('\n')

@@ -1,8 +1,10 @@
 import type { EvalResult } from '../../core/run/results.ts';
 import { stepOfInterim } from '../../core/run/step-name.ts';
 import type { Snapshot } from '../follow.ts';
+import type { HeldUp } from '../held-up.ts';
 import { evaluationName, tasksText } from './evaluations-table.ts';
 import { percent } from './format.ts';
+import { heldUpText } from './held-up-text.ts';
 import { learned } from './row-text.ts';
 import { spendText } from './spend-text.ts';
 import { waitText } from './wait-text.ts';
@@ -17,6 +19,7 @@ export class PlainProgress {
   private evaluations = 0;
   private interimStep = 0;
   private notices = 0;
+  private heldUp: ReadonlySet<string> = new Set();
   private waitId: string | null = null;
   private trouble: string | null = null;
   private spokeAtMs: number;
@@ -33,12 +36,14 @@ export class PlainProgress {
     return lines;
   }
 
-  private *news({ status, trouble }: Snapshot): Generator<string> {
+  private *news({ status, heldUp, trouble }: Snapshot): Generator<string> {
     if (trouble !== this.trouble) {
       this.trouble = trouble;
       if (trouble) yield trouble;
     }
     if (!status) return;
+    for (const one of heldUp) if (!this.heldUp.has(causeOf(one))) yield `held up: ${heldUpText(one)}`;
+    this.heldUp = new Set(heldUp.map(causeOf));
     for (const evaluation of status.evaluations.slice(this.evaluations)) yield measured(evaluation, 'held-out');
     this.evaluations = status.evaluations.length;
     if (status.lastRow && status.step > this.step) {
@@ -62,6 +67,9 @@ export class PlainProgress {
     }
   }
 }
+
+/** What is the same as long as it is held up by the same. */
+const causeOf = ({ activity, failure, wait }: HeldUp): string => [activity, wait ? `${wait.call} ${wait.queueState}` : failure].join(' ');
 
 function measured(evaluation: EvalResult, kind: 'held-out' | 'training'): string {
   const { passed, executed } = evaluation;

@@ -14,7 +14,7 @@ const plain = pc.createColors(false);
 const progress = { label: 'step 4', trials: 128, done: 93, running: 8, executed: 92, passed: 40, infraFailed: 1 };
 const spend = { usd: 0.05, blindTo: [], lines: [], maxUsd: 2, forecastUsd: 0.2 };
 const wait = (kind: Wait['kind']): Wait => ({ id: `${kind}-1`, kind, question: 'Well?', answers: [], since: '' });
-const snapshot = (known: Partial<Snapshot>): Snapshot => ({ status: null, progress: null, trouble: null, ...known });
+const snapshot = (known: Partial<Snapshot>): Snapshot => ({ status: null, progress: null, heldUp: [], trouble: null, ...known });
 
 test('a running step shows phase, step bar, trials, solve rate, KL per token and spend against the cap', () => {
   const status = runStatus({ step: 3, lastRow: metricsRowOf({ step: 3 }), spend, evaluations: [evaluation('teacher', 134, 144)] });
@@ -106,4 +106,17 @@ test('a warm-up has its own bar, and is not announced where none is planned', ()
   expect(shown({ updates: 2, steps: 8, lossNatsPerToken: 0.1234 })).toMatch(/warm-up +█{6}░{18} 2\/8 updates · loss 0\.123 nats\/token/);
   expect(shown(null)).toMatch(/phase +baselines {2}then steps/);
   expect(shown(null)).not.toMatch(/warm/);
+});
+
+test('what holds a run up is shown as long as it does, and told once where lines are printed', () => {
+  const heldUp = [{ activity: 'trainBatch', count: 1, attempt: 3, failure: '402: top up', wait: null }];
+  const status = runStatus({});
+  expect(liveLines(snapshot({ status, heldUp }), plain).join('\n')).toMatch(/held up +trainBatch, attempt 3: 402: top up/);
+  const lines = new PlainProgress(0);
+  lines.lines(snapshot({ status }), 0);
+  expect(lines.lines(snapshot({ status, heldUp }), 1)).toEqual(['held up: trainBatch, attempt 3: 402: top up']);
+  const later = heldUp.map((one) => ({ ...one, attempt: 4 }));
+  expect(lines.lines(snapshot({ status, heldUp: later }), 2)).toEqual([]);
+  expect(lines.lines(snapshot({ status }), 3)).toEqual([]);
+  expect(lines.lines(snapshot({ status, heldUp }), 4)).toHaveLength(1);
 });

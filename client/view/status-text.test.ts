@@ -8,7 +8,7 @@ const plain = pc.createColors(false);
 
 it('a status has the last steps and the spend by meter', () => {
   const status = runStatus({ step: 2, spend: runSpend({ student_sample: [2, 0.3] }, { maxUsd: 2, forecastUsd: 1.5 }) });
-  const shown = statusText({ status, rows: [metricsRowOf({ step: 1 }), metricsRowOf({ step: 2 })], failure: null }, plain);
+  const shown = statusText({ status, rows: [metricsRowOf({ step: 1 }), metricsRowOf({ step: 2 })], heldUp: [], failure: null }, plain);
   expect(shown).toMatch(/^ +1 {2}39\.8 % \(51\/128\) .*\n +2 {2}39\.8 % /m);
   expect(shown).toMatch(
     /^student_sample +2,000,000 +\$0\.3000 +\$0\.6000\nSpent: \$0\.6000\.\nCap: \$2\.00\.\nForecast: \$1\.50 at the end\.$/m,
@@ -16,7 +16,7 @@ it('a status has the last steps and the spend by meter', () => {
 });
 
 it('a run that has done nothing yet has neither', () => {
-  const shown = statusText({ status: runStatus({}), rows: [], failure: null }, plain);
+  const shown = statusText({ status: runStatus({}), rows: [], heldUp: [], failure: null }, plain);
   expect(shown).not.toMatch(/KL\/token|spend by meter/);
   expect(shown).toContain('Spent: nothing yet.');
 });

@@ -3,6 +3,7 @@ import type { Check } from '../../core/run/results.ts';
 import type { RunStatus } from '../../workflows/messages.ts';
 import type { Colors } from '../console.ts';
 import type { Failure } from '../failure.ts';
+import type { HeldUp } from '../held-up.ts';
 import { evaluationsTable, interimTable } from './evaluations-table.ts';
 import { liveLines } from './live.ts';
 import { rowsTable } from './rows-table.ts';
@@ -10,15 +11,20 @@ import { spendTable } from './spend-table.ts';
 import { verdictLines } from './verdict-text.ts';
 
 /** A run at one moment, in full: what `stillroom status` prints. `failure` is why it ended, if it failed. */
-export type StatusReport = { readonly status: RunStatus; readonly rows: readonly MetricsRow[]; readonly failure: Failure | null };
+export type StatusReport = {
+  readonly status: RunStatus;
+  readonly rows: readonly MetricsRow[];
+  readonly heldUp: readonly HeldUp[];
+  readonly failure: Failure | null;
+};
 
 /** The blocks of a run's status, a blank line between them: what it is, where it stands, what it learned, what it cost, who decided. Empty ones are left out. */
-export function statusText({ status, rows, failure }: StatusReport, colors: Colors): string {
+export function statusText({ status, rows, heldUp, failure }: StatusReport, colors: Colors): string {
   const { student, teacher, agent, checks, evaluations, interim, verdict, decisions, spend } = status;
   const blocks = [
     `${colors.bold(status.runId)}${agent ? `: ${agent}, student ${student}, teacher ${teacher}` : ''}`,
     ...(failure ? [colors.red(`failed (${failure.type}): ${failure.message}`)] : []),
-    liveLines({ status, progress: null, trouble: null }, colors).join('\n'),
+    liveLines({ status, progress: null, heldUp, trouble: null }, colors).join('\n'),
     checks.map((check) => checkLine(check, colors)).join('\n'),
     rowsTable(rows, colors),
     ...(evaluations.length > 0 ? [evaluationsTable(evaluations, colors)] : []),

@@ -3,9 +3,9 @@ import { unlessAborted } from './abort.ts';
 import { BackPressure, type BackPressureLimits, type Reservation } from './back-pressure.ts';
 import type { Failure, Subject } from './classify.ts';
 import { Credential } from './credential.ts';
-import { type QueueState, RetryLater, ServiceFailed } from './errors.ts';
+import { type QueueState, RetryLater } from './errors.ts';
 import { exchange, type HttpAnswer, type HttpCall, type HttpOutcome } from './http.ts';
-import { parseLooseJson } from './loose-json.ts';
+import { parseJson } from './parse-answer.ts';
 import type { Phase, RetryLimits } from './retry.ts';
 import type { Connection } from './settings.ts';
 import { Waiting } from './waiting.ts';
@@ -205,31 +205,4 @@ function without(text: string, secrets: readonly string[]): string {
 /** By the service itself: a 5xx may come from a proxy before it. */
 function isAnswered(outcome: HttpOutcome): boolean {
   return 'answer' in outcome || (outcome.failure.status !== null && outcome.failure.status < 500);
-}
-
-const decoder = new TextDecoder();
-
-/** @throws ServiceFailed when the answer is no JSON of this shape */
-export function parseJson<Schema extends z.ZodType>(answer: HttpAnswer, schema: Schema, call: string, requestId?: string): z.infer<Schema> {
-  let value: unknown;
-  try {
-    value = parseLooseJson(decoder.decode(answer.body));
-  } catch (cause) {
-    throw new ServiceFailed('the answer is no JSON; is TINKER_BASE_URL a Tinker-compatible service?', {
-      call,
-      requestId: requestId ?? null,
-      cause,
-    });
-  }
-  return parseValue(value, schema, call, requestId);
-}
-
-/** @throws ServiceFailed naming the first field that does not fit */
-export function parseValue<Schema extends z.ZodType>(value: unknown, schema: Schema, call: string, requestId?: string): z.infer<Schema> {
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  const field = issue?.path.join('.') || 'the whole body';
-  const context = { call, requestId: requestId ?? null, cause: parsed.error };
-  throw new ServiceFailed(`the answer does not fit the protocol at ${field}: ${issue?.message}`, context);
 }

@@ -1,7 +1,8 @@
 import { completionsSchema } from './answers.ts';
-import { type Call, type Caller, parseJson } from './caller.ts';
+import type { Call, Caller } from './caller.ts';
 import { stalledError } from './classify.ts';
 import { connectionFailure } from './http-failure.ts';
+import { parseJson } from './parse-answer.ts';
 import { pendingDelayMs } from './retry.ts';
 import { Waiting } from './waiting.ts';
 

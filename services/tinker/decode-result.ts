@@ -1,9 +1,8 @@
 import type { z } from 'zod';
-
-import { parseValue } from './caller.ts';
 import { ServiceFailed } from './errors.ts';
 import type { Future, RawResult } from './futures.ts';
 import { fromJsonForwardBackward, fromJsonSample, jsonForwardBackwardSchema, jsonSampleSchema } from './json-results.ts';
+import { parseValue } from './parse-answer.ts';
 import { decodeForwardBackwardOutput, decodeSampleResponse, type ForwardBackwardOutput, type SampleResponse } from './wire/index.ts';
 
 /** @throws ServiceFailed when it is no sample */

@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { failedSchema, metadataSchema, pendingSchema, promiseSchema } from './answers.ts';
-import { type Call, type Caller, parseJson, parseValue } from './caller.ts';
+import type { Call, Caller } from './caller.ts';
 import { type Failure, futureError, type Subject } from './classify.ts';
 import { ServiceFailed } from './errors.ts';
 import type { HttpAnswer } from './http.ts';
 import { connectionFailure, queueStateOf } from './http-failure.ts';
+import { parseJson, parseValue } from './parse-answer.ts';
 import type { RetryLimits } from './retry.ts';
 import type { Release } from './semaphore.ts';
 import { Waiting } from './waiting.ts';

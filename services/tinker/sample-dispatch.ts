@@ -1,13 +1,14 @@
 import { z } from 'zod';
 import { unlessAborted } from './abort.ts';
 import { promiseSchema } from './answers.ts';
-import { type Caller, parseJson } from './caller.ts';
+import type { Caller } from './caller.ts';
 import type { Failure } from './classify.ts';
 import { CompletionFeed } from './completion-feed.ts';
 import { sampleOf } from './decode-result.ts';
 import { BillingPaused, ResubmitSample, SessionLost } from './errors.ts';
 import { type Future, retrieve, submit } from './futures.ts';
 import type { HttpAnswer } from './http.ts';
+import { parseJson } from './parse-answer.ts';
 import { backoffMs } from './retry.ts';
 import { type AsampleOptions, asampleBody, promptBytes } from './sample-body.ts';
 import type { DispatchedSample } from './sample-result.ts';

@@ -17,14 +17,6 @@ export class Semaphore {
     this.#capacity = capacity;
   }
 
-  get inUse(): number {
-    return this.#inUse;
-  }
-
-  get waiting(): number {
-    return this.#queue.length;
-  }
-
   /** Waits for its turn. @throws the signal's reason; an aborted waiter leaves the queue */
   async acquire(amount: number, signal: AbortSignal | undefined): Promise<Release> {
     signal?.throwIfAborted();
