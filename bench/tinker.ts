@@ -7,7 +7,7 @@
 import { spawnSync } from 'node:child_process';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { seededRandom } from '../core/random/seeded.ts';
-import { trainingDatum } from '../services/tinker/training-datum.ts';
+import { trainingDatum } from '../services/tinker/training/training-datum.ts';
 import { compressBody, encodeForwardBackwardRequest, type TensorInput, type TrainingDatum } from '../services/tinker/wire/index.ts';
 import { toWireTensor } from '../services/tinker/wire/tensor-values.ts';
 import { int32Bytes } from '../services/tinker/wire/tensors.ts';

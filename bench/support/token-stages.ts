@@ -5,8 +5,8 @@ import { decodeScoredEpisode, encodeScoredEpisode } from '../../core/tokens/scor
 import type { Episode } from '../../core/tokens/span.ts';
 import { keepTeacherRow } from '../../core/tokens/teacher-row.ts';
 import { type PolicyWire, toWire } from '../../core/tokens/wire.ts';
-import { chunkDatums } from '../../services/tinker/chunks.ts';
-import { trainingDatum } from '../../services/tinker/training-datum.ts';
+import { chunkDatums } from '../../services/tinker/training/chunks.ts';
+import { trainingDatum } from '../../services/tinker/training/training-datum.ts';
 import { encodeForwardBackwardRequest } from '../../services/tinker/wire/index.ts';
 import { conversation, teacherAnswer } from './conversations.ts';
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { StatePath } from '../../core/ids.ts';
-import { FakeService } from './fake-service.ts';
 import { BadRequest, CredentialRefused, RetryLater, SessionLost, SettingMissing, TinkerClient } from './index.ts';
+import { FakeService } from './testing/fake-service.ts';
 
 let service: FakeService;
 

@@ -1,8 +1,16 @@
 import type { StatePath } from '../../core/ids.ts';
-import { sessionSchema } from './answers.ts';
-import { Caller } from './caller.ts';
 import { BadRequest, SessionLost } from './errors.ts';
-import { Heartbeat } from './heartbeat.ts';
+import { sessionSchema } from './futures/answers.ts';
+import { Caller } from './http/caller.ts';
+import type { Capabilities } from './rest/capabilities.ts';
+import type { Checkpoints } from './rest/checkpoints.ts';
+import { Rest } from './rest/rest.ts';
+import { randomClone, SampleDispatch } from './sampling/sample-dispatch.ts';
+import { openSamplingSession, Sampler, type SamplerSource } from './sampling/sampler.ts';
+import { Heartbeat } from './session/heartbeat.ts';
+import { readFlags, type ServiceFlags } from './session/service-flags.ts';
+import { createSessionBody, type SessionOptions } from './session/session-options.ts';
+import { type ConnectionOptions, resolveConnection } from './settings.ts';
 import {
   type CreatedModel,
   createModel,
@@ -11,19 +19,11 @@ import {
   getInfo,
   type ModelInfo,
   type ModelOptions,
-} from './models.ts';
-import { PendingCall, type SavedCall } from './pending-call.ts';
-import type { Capabilities } from './rest/capabilities.ts';
-import type { Checkpoints } from './rest/checkpoints.ts';
-import { Rest } from './rest/rest.ts';
-import { randomClone, SampleDispatch } from './sample-dispatch.ts';
-import { openSamplingSession, Sampler, type SamplerSource } from './sampler.ts';
-import { readFlags, type ServiceFlags } from './service-flags.ts';
-import { createSessionBody, type SessionOptions } from './session-options.ts';
-import { type ConnectionOptions, resolveConnection } from './settings.ts';
-import { TrainingClient, type TrainingContext } from './training.ts';
-import type { TrainingBodies } from './training-body.ts';
-import type { CallKind } from './training-results.ts';
+} from './training/models.ts';
+import { PendingCall, type SavedCall } from './training/pending-call.ts';
+import { TrainingClient, type TrainingContext } from './training/training.ts';
+import type { TrainingBodies } from './training/training-body.ts';
+import type { CallKind } from './training/training-results.ts';
 
 export type ClientOptions = ConnectionOptions & {
   /** How batches are sent: default `protobuf`; `json` for servers of before it. */

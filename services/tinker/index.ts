@@ -1,8 +1,6 @@
 /** A client of the Tinker protocol. See README.md. */
 
 export { type ClientOptions, type ConnectOptions, type FinishReason, TinkerClient } from './client.ts';
-export type { Clock } from './clock.ts';
-
 export {
   BadRequest,
   BillingPaused,
@@ -16,10 +14,8 @@ export {
   TinkerError,
   TrainingStateUnknown,
 } from './errors.ts';
-export type { CreatedModel, FromStateOptions, ModelInfo, ModelOptions } from './models.ts';
-export type { AdamParams, DimuonParams, OptimizerParams, OptimizerType } from './optimizer.ts';
+export type { Clock } from './http/clock.ts';
 export { type PathParts, pathParts, type SavedKind, samplerPath, statePath } from './paths.ts';
-export { type PendingCall, parseSavedCall, type SavedCall } from './pending-call.ts';
 export type { AuditEntry } from './rest/audit.ts';
 export type { Billing, StorageEntry, StorageUsage, Usage, UsageEvent, UsageInfo, UsageWindow } from './rest/billing.ts';
 export type { Capabilities, SupportedModel } from './rest/capabilities.ts';
@@ -31,16 +27,27 @@ export { RestClient } from './rest/rest-client.ts';
 export type { FoundSessions, SearchCursor, SessionInfo, SessionSearch, Sessions } from './rest/sessions.ts';
 export type { RunFilter, TrainingRun, TrainingRuns } from './rest/training-runs.ts';
 export type { CopyOptions, Weights, WeightsInfo } from './rest/weights.ts';
-export type { Prompt, Stop, TargetTokens } from './sample-body.ts';
-export type { SampleAll, Sequence } from './sample-result.ts';
-export type { PromptScores, SampleAllRequest, SampleRequest, SampleResult, Sampler, SamplerSource, ScoreOptions } from './sampler.ts';
-export type { EphemeralOptions, ExternalOptions, LoadOptions, SaveOptions } from './save-options.ts';
-export type { SessionOptions } from './session-options.ts';
+export type { Prompt, Stop, TargetTokens } from './sampling/sample-body.ts';
+export type { SampleAll, Sequence } from './sampling/sample-result.ts';
+export type {
+  PromptScores,
+  SampleAllRequest,
+  SampleRequest,
+  SampleResult,
+  Sampler,
+  SamplerSource,
+  ScoreOptions,
+} from './sampling/sampler.ts';
+export type { SessionOptions } from './session/session-options.ts';
 export type { ConnectionOptions, WaitReport } from './settings.ts';
-export type { Batch, CallOptions, LossOptions, TrainingClient } from './training.ts';
-export type { TrainingBodies } from './training-body.ts';
-export { type LossRows, trainingDatum } from './training-datum.ts';
-export type { CallKind, CallResults, OptimStepResult, SavedExternal } from './training-results.ts';
+export type { CreatedModel, FromStateOptions, ModelInfo, ModelOptions } from './training/models.ts';
+export type { AdamParams, DimuonParams, OptimizerParams, OptimizerType } from './training/optimizer.ts';
+export { type PendingCall, parseSavedCall, type SavedCall } from './training/pending-call.ts';
+export type { EphemeralOptions, ExternalOptions, LoadOptions, SaveOptions } from './training/save-options.ts';
+export type { Batch, CallOptions, LossOptions, TrainingClient } from './training/training.ts';
+export type { TrainingBodies } from './training/training-body.ts';
+export { type LossRows, trainingDatum } from './training/training-datum.ts';
+export type { CallKind, CallResults, OptimStepResult, SavedExternal } from './training/training-results.ts';
 export {
   type Chunk,
   type ForwardBackwardOutput,

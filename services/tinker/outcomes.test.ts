@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { FakeClock } from './fake-clock.ts';
-import { FakeService, type Reply } from './fake-service.ts';
 import { TinkerClient, TinkerError, type TrainingClient, type WaitReport } from './index.ts';
+import { FakeClock } from './testing/fake-clock.ts';
+import { FakeService, type Reply } from './testing/fake-service.ts';
 
 /** Every fault of a service against every kind of call: what the caller hears, and how often the service was asked. */
 

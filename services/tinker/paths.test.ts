@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { SamplerPath, StatePath } from '../../core/ids.ts';
-import { FakeService } from './fake-service.ts';
 import { BadRequest, pathParts, samplerPath, statePath, TinkerClient } from './index.ts';
+import { FakeService } from './testing/fake-service.ts';
 
 const STATE = 'tinker://s:train:0/weights/step-1';
 const SAMPLER = 'tinker://s:train:0/sampler_weights/step-1';

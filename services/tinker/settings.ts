@@ -1,9 +1,9 @@
 import type { Dispatcher } from 'undici';
-import { type Clock, systemClock } from './clock.ts';
-import { Connections } from './connections.ts';
-import { type CredentialSources, findCredentials } from './credential-sources.ts';
+import { type CredentialSources, findCredentials } from './credentials/credential-sources.ts';
 import { type QueueState, SettingMissing } from './errors.ts';
-import type { RetryLimits } from './retry.ts';
+import { type Clock, systemClock } from './http/clock.ts';
+import { Connections } from './http/connections.ts';
+import type { RetryLimits } from './http/retry.ts';
 
 /** The version of the official client whose protocol is spoken; services switch features by it. */
 const PROTOCOL_VERSION = '0.38.0';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Caller } from '../caller.ts';
 import { BadRequest } from '../errors.ts';
+import type { Caller } from '../http/caller.ts';
 import { getJson } from './request.ts';
 
 /** What was used in one hour. A type that this client does not know keeps the service's own fields. */

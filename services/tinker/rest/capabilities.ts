@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Caller } from '../caller.ts';
+import type { Caller } from '../http/caller.ts';
 import { getJson } from './request.ts';
 
 export type Capabilities = { readonly supportedModels: readonly SupportedModel[] };

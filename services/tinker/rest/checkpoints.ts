@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { SamplerPath, StatePath } from '../../../core/ids.ts';
-import type { Caller } from '../caller.ts';
 import { BadRequest, ServiceFailed } from '../errors.ts';
+import type { Caller } from '../http/caller.ts';
 import { type PathParts, runOfPath, savedParts } from '../paths.ts';
 import { cursorSchema, everyPage, type Page, type PageOptions } from './paging.ts';
 import { getJson, ifSupported, type Query, sendDelete, sendOnly } from './request.ts';

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
-import type { Caller } from '../caller.ts';
-import type { Failure } from '../classify.ts';
 import { BadRequest } from '../errors.ts';
-import type { HttpCall } from '../http.ts';
+import type { Caller } from '../http/caller.ts';
+import type { Failure } from '../http/classify.ts';
+import type { HttpCall } from '../http/http.ts';
 
 /** Whose things a listing shows: the caller's own, or all that the caller may see. */
 export type AccessScope = 'owned' | 'accessible';

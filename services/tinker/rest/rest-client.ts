@@ -1,5 +1,5 @@
-import { Caller } from '../caller.ts';
-import { readFlags } from '../service-flags.ts';
+import { Caller } from '../http/caller.ts';
+import { readFlags } from '../session/service-flags.ts';
 import { type ConnectionOptions, resolveConnection } from '../settings.ts';
 import { Rest } from './rest.ts';
 

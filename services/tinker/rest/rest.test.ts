@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { SamplerPath, StatePath } from '../../../core/ids.ts';
-import { FakeService } from '../fake-service.ts';
 import { BadRequest, RestClient, ServiceFailed, SettingMissing } from '../index.ts';
+import { FakeService } from '../testing/fake-service.ts';
 
 const STATE = 'tinker://run/weights/a' as StatePath;
 const checkpoint = (name: string, more: object = {}) => ({

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Caller } from '../caller.ts';
+import type { Caller } from '../http/caller.ts';
 import { type AuditEntry, auditLog } from './audit.ts';
 import { Billing } from './billing.ts';
 import { type Capabilities, serverCapabilities } from './capabilities.ts';

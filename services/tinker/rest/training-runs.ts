@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Caller } from '../caller.ts';
+import type { Caller } from '../http/caller.ts';
 import { type Checkpoint, checkpointOf, checkpointSchema } from './checkpoints.ts';
 import { cursorSchema, everyPage, type Page, type PageOptions } from './paging.ts';
 import { type AccessScope, getJson } from './request.ts';

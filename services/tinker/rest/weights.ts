@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { SamplerPath, StatePath } from '../../../core/ids.ts';
-import type { Caller } from '../caller.ts';
 import { SettingMissing } from '../errors.ts';
-import { defaultProjectId } from '../session-options.ts';
-import { newIdempotencyKey } from '../waiting.ts';
+import type { Caller } from '../http/caller.ts';
+import { newIdempotencyKey } from '../http/waiting.ts';
+import { defaultProjectId } from '../session/session-options.ts';
 import { postJson } from './request.ts';
 
 /** What saved weights are made for. Null where the service does not say. */

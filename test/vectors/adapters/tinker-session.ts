@@ -1,4 +1,4 @@
-import { trainingBody } from '../../../services/tinker/training-body.ts';
+import { trainingBody } from '../../../services/tinker/training/training-body.ts';
 import { encodeForwardBackwardRequest, jsonForwardBackwardBody } from '../../../services/tinker/wire/index.ts';
 import type { FamilyAdapter, Finding } from '../judge.ts';
 import { difference, EXACT } from '../same.ts';

@@ -1,6 +1,6 @@
 import type { PendingCall, SampleAll, Sampler, TinkerClient } from '../../../services/tinker/index.ts';
 import { BillingPaused, type ForwardBackwardOutput } from '../../../services/tinker/index.ts';
-import type { SampleAllRequest } from '../../../services/tinker/sampler.ts';
+import type { SampleAllRequest } from '../../../services/tinker/sampling/sampler.ts';
 import { decodeForwardBackwardRequest } from '../../../services/tinker/wire/index.ts';
 import { binaryOf } from './compare-requests.ts';
 import type { Exchange } from './scripted-server.ts';

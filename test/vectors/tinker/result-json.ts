@@ -1,4 +1,4 @@
-import { combineOutputs } from '../../../services/tinker/combine.ts';
+import { combineOutputs } from '../../../services/tinker/training/combine.ts';
 import { type ForwardBackwardOutput, type SampleResponse, type TopkTable, topkRow } from '../../../services/tinker/wire/index.ts';
 import { type JsonNumber, type JsonTensor, mapValues, spelled, spelledAll, tensorJson, tidyFloat, tidyTensor } from './wire-json.ts';
 

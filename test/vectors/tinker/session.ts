@@ -1,5 +1,5 @@
-import { forwardBackwardOf, sampleOf } from '../../../services/tinker/decode-result.ts';
-import type { Future, RequestType } from '../../../services/tinker/futures.ts';
+import { forwardBackwardOf, sampleOf } from '../../../services/tinker/futures/decode-result.ts';
+import type { Future, RequestType } from '../../../services/tinker/futures/futures.ts';
 import type { ForwardBackwardOutput, SampleResponse } from '../../../services/tinker/wire/index.ts';
 
 /** One recorded exchange of a session with an open server; binary bodies are `{base64}`. */

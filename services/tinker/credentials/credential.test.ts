@@ -1,0 +1,264 @@
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { type ConnectionOptions, CredentialRefused, SettingMissing, statePath, TinkerClient } from '../index.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { FakeService, type Reply } from '../testing/fake-service.ts';
+
+let service: FakeService;
+let home: string;
+const ENVIRONMENT = [
+  'TINKER_API_KEY',
+  'TINKER_BASE_URL',
+  'TINKER_CREDENTIAL_CMD',
+  'CLOUDFLARE_ACCESS_CLIENT_ID',
+  'CLOUDFLARE_ACCESS_CLIENT_SECRET',
+];
+
+beforeEach(async () => {
+  service = await FakeService.start();
+  home = mkdtempSync(join(tmpdir(), 'tinker-home-'));
+  for (const name of ENVIRONMENT) vi.stubEnv(name, '');
+  vi.stubEnv('HOME', home);
+});
+
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  rmSync(home, { recursive: true });
+  await service.stop();
+});
+
+const connect = (options: ConnectionOptions = {}) => TinkerClient.connect({ baseUrl: service.url, noProgressMs: 300, ...options });
+const keysSent = () => service.seen.map(({ headers }) => headers['x-api-key']);
+
+/** A token; only its claims are read. Lives from now for so long. */
+function jwt(name: string, lifeSeconds: number, epochMs = Date.now()): string {
+  const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const iat = Math.floor(epochMs / 1000);
+  return `${part({ alg: 'none' })}.${part({ sub: name, iat, exp: iat + lifeSeconds })}.sig`;
+}
+
+/** A command that counts its runs and prints one line. */
+function counting(line: string): { command: string; runs: () => number } {
+  const log = join(home, 'runs');
+  writeFileSync(log, '');
+  return { command: `echo run >> '${log}'; echo ' ${line} '`, runs: () => readFileSync(log, 'utf8').split('\n').length - 1 };
+}
+
+function storeKeys(content: unknown, mode = 0o600): void {
+  mkdirSync(join(home, '.tinker'));
+  const file = join(home, '.tinker', 'credentials.json');
+  writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));
+  chmodSync(file, mode);
+}
+
+describe('where the credential comes from', () => {
+  test('a key goes before a command, a command before the file', async () => {
+    storeKeys({ version: 1, default: 'a', keys: { a: 'tml-stored' } });
+    const { command, runs } = counting('tml-printed');
+    await (await connect({ apiKey: 'tml-key', credentialCmd: command })).close();
+    expect([new Set(keysSent()), runs()]).toEqual([new Set(['tml-key']), 0]);
+    service.seen.length = 0;
+    await (await connect({ credentialCmd: command })).close();
+    expect(new Set(keysSent())).toEqual(new Set(['tml-printed']));
+    service.seen.length = 0;
+    await (await connect()).close();
+    expect(new Set(keysSent())).toEqual(new Set(['tml-stored']));
+  });
+
+  test('nothing at all', async () => {
+    await expect(connect()).rejects.toThrow(SettingMissing);
+  });
+
+  test('the command runs for every use, once for those at the same time', async () => {
+    const { command, runs } = counting('tml-printed');
+    vi.stubEnv('TINKER_CREDENTIAL_CMD', command);
+    const client = await connect();
+    const before = runs();
+    expect(before).toBe(service.seen.length);
+    await Promise.all([1, 2, 3, 4].map(() => client.capabilities().catch(() => null)));
+    expect(runs()).toBe(before + 1);
+    await client.close();
+  });
+
+  test.each([
+    ['fails', 'echo tml-secret; echo tml-secret >&2; exit 3', 'exit code 3'],
+    ['prints nothing', 'true', 'printed nothing'],
+    ['prints more than a key', 'echo tml-secret and more', 'spaces'],
+  ])('a command that %s is named, its output is not', async (_, credentialCmd, words) => {
+    const error = await connect({ credentialCmd }).catch((caught) => caught);
+    expect(error).toBeInstanceOf(CredentialRefused);
+    expect(error.message).toContain('TINKER_CREDENTIAL_CMD');
+    expect(error.message).toContain(words);
+    expect(JSON.stringify([error.message, error])).not.toContain('tml-secret');
+  });
+
+  test('a token that has expired is not sent', async () => {
+    await expect(connect({ apiKey: jwt('old', -1) })).rejects.toThrow(/TINKER_API_KEY expired/);
+    expect(service.seen).toHaveLength(0);
+  });
+});
+
+describe('the credentials file', () => {
+  test.each([
+    ['a name for the key', { version: 1, default: 'a', keys: { a: { api_key: 'tml-stored', created: 1 } } }],
+    ['further fields', { version: 1, default: 'a', keys: { a: 'tml-stored', b: 'tml-other' }, more: true }],
+  ])('with %s', async (_, content) => {
+    storeKeys(content);
+    await (await connect()).close();
+    expect(new Set(keysSent())).toEqual(new Set(['tml-stored']));
+  });
+
+  test.each<[string, unknown, number, string]>([
+    ['readable by others', { version: 1, default: 'a', keys: { a: 'tml-stored' } }, 0o640, 'chmod 600'],
+    ['of another version', { version: 2 }, 0o600, '"version": 1'],
+    ['broken', '{', 0o600, '"version": 1'],
+    ['without its default', { version: 1, default: 'b', keys: { a: 'tml-stored' } }, 0o600, 'default'],
+  ])('%s', async (_, content, mode, words) => {
+    storeKeys(content, mode);
+    const error = await connect().catch((caught) => caught);
+    expect(error).toBeInstanceOf(CredentialRefused);
+    expect(error.message).toContain('credentials.json');
+    expect(error.message).toContain(words);
+    expect(error.message).not.toContain('tml-stored');
+  });
+
+  test('without a default is as good as none', async () => {
+    storeKeys({ version: 1, keys: { a: 'tml-stored' } });
+    await expect(connect()).rejects.toThrow(SettingMissing);
+  });
+});
+
+describe('tokens', () => {
+  const wanted = (more: object = {}): Reply => ({ json: { pjwt_auth_enabled: true, ...more } });
+
+  test('are bought with the command’s credential where the service wants that', async () => {
+    const token = jwt('bought', 3600);
+    service.script('client/config', wanted({ credential_default_source: 'credential_cmd' }));
+    service.script('auth/token', { json: { jwt: token } });
+    await (await connect({ apiKey: 'tml-key', credentialCmd: 'echo tml-printed' })).close();
+    expect(service.to('client/config')[0]?.headers['x-api-key']).toBe('tml-key');
+    expect(service.to('auth/token')[0]?.headers['x-api-key']).toBe('tml-printed');
+    expect(service.to('create_session')[0]?.headers['x-api-key']).toBe(token);
+  });
+
+  test('without a command where the service wants one', async () => {
+    service.script('client/config', wanted({ credential_default_source: 'credential_cmd' }));
+    await expect(connect({ apiKey: 'tml-key' })).rejects.toThrow(/TINKER_CREDENTIAL_CMD/);
+    expect(service.to('auth/token')).toHaveLength(0);
+  });
+
+  test('are bought with a token in place of the command', async () => {
+    const raw = jwt('raw', 3600);
+    service.script('client/config', wanted({ credential_default_source: 'credential_cmd' }));
+    service.script('auth/token', { json: { jwt: jwt('bought', 3600) } });
+    await (await connect({ apiKey: raw })).close();
+    expect(service.to('auth/token')[0]?.headers['x-api-key']).toBe(raw);
+  });
+
+  test('are renewed halfway in the background; until then, and when that fails, the old one serves', async () => {
+    const clock = new FakeClock();
+    const [first, second] = [jwt('first', 3600, clock.epochMs()), jwt('second', 7200, clock.epochMs())];
+    service.script('client/config', wanted());
+    service.script('auth/token', { json: { jwt: first } }, { status: 503 }, { json: { jwt: second } });
+    await using client = await connect({ apiKey: 'tml-key', clock });
+    const keyOf = async () => {
+      await client.capabilities().catch(() => null);
+      return service.to('get_server_capabilities').at(-1)?.headers['x-api-key'];
+    };
+    clock.advance(0.44 * 3600_000);
+    expect(await keyOf()).toBe(first);
+    expect(service.to('auth/token')).toHaveLength(1);
+    clock.advance(0.12 * 3600_000);
+    expect(await keyOf()).toBe(first);
+    await vi.waitFor(() => expect(service.to('auth/token')).toHaveLength(2));
+    expect(await keyOf()).toBe(first);
+    expect(service.to('auth/token')).toHaveLength(2);
+    clock.advance(60_001);
+    await keyOf();
+    await vi.waitFor(() => expect(service.to('auth/token')).toHaveLength(3));
+    await vi.waitFor(async () => expect(await keyOf()).toBe(second));
+  });
+
+  test('refused ones are replaced once for all that were refused together', async () => {
+    const [first, second] = [jwt('first', 3600), jwt('second', 7200)];
+    service.script('client/config', wanted());
+    service.script('auth/token', { json: { jwt: first } }, { json: { jwt: second } });
+    await using client = await connect({ apiKey: 'tml-key' });
+    service.usually('get_server_capabilities', ({ headers }) =>
+      headers['x-api-key'] === first
+        ? { status: 401, headers: { 'www-authenticate': 'Bearer error="invalid_token"' } }
+        : { json: { supported_models: [] } },
+    );
+    await Promise.all([1, 2, 3].map(() => client.capabilities()));
+    expect(service.to('auth/token')).toHaveLength(2);
+    expect(service.to('get_server_capabilities')).toHaveLength(6);
+  });
+});
+
+describe('secrets', () => {
+  test('do not come back in errors and reports', async () => {
+    vi.stubEnv('CLOUDFLARE_ACCESS_CLIENT_ID', 'access-id');
+    vi.stubEnv('CLOUDFLARE_ACCESS_CLIENT_SECRET', 'access-secret');
+    const told: string[] = [];
+    const detail = 'the key tml-secret with access-secret is odd';
+    service.script('create_session', { status: 500, json: { detail } }, { status: 422, json: { detail } });
+    const options = { apiKey: 'tml-secret', onWait: ({ reason }: { reason: string | null }) => void told.push(String(reason)) };
+    const error = await connect(options).catch((caught) => caught);
+    const texts = JSON.stringify([told, error.message, error.detail, error]);
+    expect(texts).toContain('the key <secret> with <secret> is odd');
+    expect(texts).not.toMatch(/tml-secret|access-secret/);
+    expect(service.seen[0]?.headers).toMatchObject({ 'cf-access-client-id': 'access-id', 'cf-access-client-secret': 'access-secret' });
+  });
+
+  test('do not come back where a long answer is cut', async () => {
+    service.script('create_session', { status: 422, json: { detail: `${'x'.repeat(495)}tml-secret` } });
+    const error = await connect({ apiKey: 'tml-secret' }).catch((caught) => caught);
+    expect(error.message).not.toContain('tml-');
+    expect(error.detail.length).toBeLessThanOrEqual(500);
+  });
+
+  test('of a command that prints another one every time are all known', async () => {
+    vi.stubEnv('TINKER_API_KEY', '');
+    await using client = await connect({ credentialCmd: 'echo tml-$(date +%N)' });
+    const repeated: Reply = ({ headers }) => ({ status: 422, json: { detail: `not ${headers['x-api-key']}` }, delayMs: 300 });
+    service.usually('get_server_capabilities', repeated);
+    const asked = client.capabilities().catch((caught) => caught);
+    for (let i = 0; i < 12; i++)
+      await client.checkpoints
+        .all()
+        .next()
+        .catch(() => {});
+    expect((await asked).detail).toBe('not <secret>');
+  });
+
+  test('of shared weights do not come back either', async () => {
+    await using client = await connect({ apiKey: 'tml-key' });
+    const detail = 'no weights for shared-token';
+    service.script('copy_weights', { status: 422, json: { detail } });
+    const copying = client.rest.weights.copy(statePath('tinker://run/weights/a'), { projectId: 'p', weightsAccessToken: 'shared-token' });
+    await expect(copying).rejects.toMatchObject({ detail: 'no weights for <secret>' });
+    service.script('load_weights', { json: { request_id: 'a' } });
+    service.script('retrieve_future', { json: { error: detail, category: 'user' } });
+    const loading = client
+      .training('m', { nextSeqId: 1 })
+      .loadState(statePath('tinker://run/weights/a'), { optimizer: true, weightsAccessToken: 'shared-token' });
+    await expect(loading).rejects.toMatchObject({ detail: 'no weights for <secret>' });
+  });
+
+  test('do not come back when the service refuses a session', async () => {
+    service.script('create_session', { json: { session_id: 's', error_message: 'tml-key is too old' } });
+    await expect(connect({ apiKey: 'tml-key' })).rejects.toMatchObject({ name: 'BadRequest', detail: '<secret> is too old' });
+  });
+});
+
+test('what the service says to its user is passed on, once', async () => {
+  const told: string[] = [];
+  const headers = { 'x-deprecation-note': 'this client is old' };
+  service.script('client/config', { json: {}, headers });
+  service.script('client/dynamic_config', { json: {}, headers });
+  service.script('create_session', { json: { session_id: 's', warning_message: 'tml-key ends soon', info_message: 'hello' } });
+  await using _client = await connect({ apiKey: 'tml-key', onNotice: (text) => told.push(text) });
+  expect(told).toEqual(['this client is old', '<secret> ends soon', 'hello']);
+});

@@ -1,0 +1,83 @@
+import { request } from 'undici';
+import type { Connection } from '../settings.ts';
+import type { Failure } from './classify.ts';
+import { connectionFailure, failureOf } from './http-failure.ts';
+
+export type HttpCall = {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** Below `/api/v1/`. */
+  readonly path: string;
+  /** JSON text, or protobuf bytes. */
+  readonly body?: string | Uint8Array;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal | undefined;
+};
+
+export type HttpAnswer = {
+  readonly isProtobuf: boolean;
+  readonly body: Uint8Array;
+  /** What the service says about this client's age. */
+  readonly deprecationNote?: string;
+};
+export type HttpOutcome = { readonly answer: HttpAnswer } | { readonly failure: Failure };
+
+/**
+ * One HTTP exchange. Anything but a 2xx answer comes back as a failure; one redirection of a GET is followed.
+ * @throws the signal's reason when it was aborted
+ */
+export async function exchange(connection: Connection, credential: string, call: HttpCall): Promise<HttpOutcome> {
+  return exchangeAt(new URL(connection.apiUrl + call.path), { ...connection.headers, 'x-api-key': credential }, connection, call, true);
+}
+
+/** `secrets`: the headers that are for the service only. */
+async function exchangeAt(
+  url: URL,
+  secrets: Readonly<Record<string, string>>,
+  connection: Connection,
+  call: HttpCall,
+  mayRedirect: boolean,
+): Promise<HttpOutcome> {
+  const { method, body, signal } = call;
+  signal?.throwIfAborted();
+  try {
+    const response = await request(url, {
+      method,
+      body: body ?? null,
+      headers: {
+        accept: 'application/json',
+        'user-agent': `stillroom-tinker (protocol ${connection.protocolVersion})`,
+        ...secrets,
+        ...(body === undefined ? {} : { 'content-type': typeof body === 'string' ? 'application/json' : 'application/x-protobuf' }),
+        ...call.headers,
+      },
+      headersTimeout: call.timeoutMs ?? connection.requestTimeoutMs,
+      bodyTimeout: connection.requestTimeoutMs,
+      dispatcher: connection.connections.dispatcher,
+      ...(signal === undefined ? {} : { signal }),
+    });
+    const bytes = await response.body.bytes();
+    const { statusCode, headers } = response;
+    if (statusCode >= 200 && statusCode < 300) {
+      const answer = { isProtobuf: String(headers['content-type']).includes('application/x-protobuf'), body: bytes };
+      const { 'x-deprecation-note': note } = headers;
+      return { answer: typeof note === 'string' ? { ...answer, deprecationNote: note } : answer };
+    }
+    const target = mayRedirect && method === 'GET' ? redirection(statusCode, headers.location, url) : null;
+    if (target !== null) return await exchangeAt(target, target.origin === url.origin ? secrets : {}, connection, call, false);
+    return { failure: failureOf(statusCode, headers, bytes, connection.clock.epochMs()) };
+  } catch (error) {
+    signal?.throwIfAborted();
+    return { failure: connectionFailure(error instanceof Error ? error.message || String(errorCode(error)) : String(error), error) };
+  }
+}
+
+function redirection(status: number, location: string | string[] | undefined, from: URL): URL | null {
+  if (status < 300 || status === 304 || status >= 400 || typeof location !== 'string') return null;
+  return URL.parse(location, from.href);
+}
+
+/** Several addresses tried and refused come as an AggregateError without a message. */
+function errorCode(error: Error): unknown {
+  return 'code' in error ? error.code : error.name;
+}

@@ -1,0 +1,159 @@
+import { z } from 'zod';
+import { BillingPaused, ResubmitSample, SessionLost } from '../errors.ts';
+import { promiseSchema } from '../futures/answers.ts';
+import { sampleOf } from '../futures/decode-result.ts';
+import { type Future, retrieve, submit } from '../futures/futures.ts';
+import { unlessAborted } from '../http/abort.ts';
+import type { Caller } from '../http/caller.ts';
+import type { Failure } from '../http/classify.ts';
+import type { HttpAnswer } from '../http/http.ts';
+import { parseJson } from '../http/parse-answer.ts';
+import { backoffMs } from '../http/retry.ts';
+import type { SamplingFlags } from '../session/service-flags.ts';
+import { CompletionFeed } from './completion-feed.ts';
+import { type AsampleOptions, asampleBody, promptBytes } from './sample-body.ts';
+import type { DispatchedSample } from './sample-result.ts';
+
+type Session = {
+  readonly id: string;
+  /** Null: every sample is polled for by itself. */
+  readonly feed: CompletionFeed | null;
+  nextSeqId: number;
+  /** Numbers whose every submission the service refused: no sample has them. */
+  readonly unusedSeqIds: number[];
+};
+
+/** A sample that is lost this often in a row is not lost by chance. */
+const LONGEST_LOSING_STREAK = 8;
+const CANCEL_TIMEOUT_MS = 30_000;
+const SEQ_IDS_OF_A_CLONE = 1_000_000_000;
+/** Above it a seq_id is no exact number any more. */
+const HIGHEST_CLONE = 9_000_000;
+
+/** For a sampler that cannot know which clones there are. */
+export function randomClone(): number {
+  return 1 + Math.floor(Math.random() * HIGHEST_CLONE);
+}
+
+/** Sends the samples of one sampling session. A lost sample is submitted again, a lost session opened again, without the caller noticing. */
+export class SampleDispatch {
+  readonly #caller: Caller;
+  readonly #open: () => Promise<string>;
+  readonly #flags: SamplingFlags;
+  #session: Promise<Session>;
+
+  /**
+   * `open` opens another sampling session on the same weights and returns its id. `clone`: 0, or a number of its own for one that
+   * joins a sampling session whose numbers another sampler may have used.
+   */
+  constructor(caller: Caller, flags: SamplingFlags, sessionId: string, open: () => Promise<string>, clone = 0) {
+    this.#caller = caller;
+    this.#flags = flags;
+    this.#open = open;
+    this.#session = Promise.resolve(this.#newSession(sessionId, clone));
+  }
+
+  /** Every submission has its own seq_id: a repeated one would bring the lost result back. */
+  async run(options: AsampleOptions, signal: AbortSignal | undefined): Promise<DispatchedSample> {
+    const release = await this.#caller.backPressure.sample(this.#caller.untilClosed(signal));
+    try {
+      for (let losses = 0; ; losses++) {
+        const opened = this.#session;
+        const session = await unlessAborted(opened, signal);
+        try {
+          return await this.#attempt(session, options, signal);
+        } catch (error) {
+          const isLost = error instanceof SessionLost || (error instanceof ResubmitSample && this.#mayResubmit(options));
+          if (!isLost || losses >= LONGEST_LOSING_STREAK) throw error;
+          if (error instanceof SessionLost) await unlessAborted(this.#reopen(opened), signal);
+        }
+        await this.#caller.sleep(backoffMs(losses), signal);
+      }
+    } finally {
+      release();
+    }
+  }
+
+  /** A service that wants no samples again may still be asked for scores again: they cost one token. */
+  #mayResubmit({ includePromptLogprobs = false, maxTokens }: AsampleOptions): boolean {
+    return this.#flags.mayResubmit || (includePromptLogprobs && maxTokens === 1);
+  }
+
+  async #attempt(session: Session, options: AsampleOptions, signal: AbortSignal | undefined): Promise<DispatchedSample> {
+    const expectationEnds = session.feed?.expectOne();
+    const future = await this.#submit(session, options, signal).catch((error) => {
+      expectationEnds?.();
+      throw error;
+    });
+    try {
+      const limits = { stalledMs: this.#stalledMs() };
+      const completing = session.feed?.completion(future.requestId, signal);
+      expectationEnds?.();
+      const completion = await completing;
+      const result = await retrieve(this.#caller, future, signal, { sizeBytes: completion?.sizeBytes ?? null, limits });
+      session.feed?.acknowledge(future.requestId);
+      return { ...sampleOf(result, future), sequenceIds: future.sampleSequenceIds ?? [], requestId: future.requestId };
+    } catch (error) {
+      if (signal?.aborted && this.#flags.mayCancel()) this.#cancel(future.requestId);
+      throw error;
+    }
+  }
+
+  async #submit(session: Session, options: AsampleOptions, signal: AbortSignal | undefined): Promise<Future> {
+    const seqId = session.unusedSeqIds.shift() ?? session.nextSeqId++;
+    // Of a try that brought no answer nobody knows whether the service took the number for this prompt.
+    let isRefused = true;
+    const common = { method: 'POST', path: 'asample', phase: 'sample', subject: 'sampling session', signal } as const;
+    const call = {
+      ...common,
+      body: asampleBody(session.id, seqId, options),
+      headers: { 'x-tinker-sampling-backpressure': '1' },
+      reserves: { bytes: promptBytes(options.prompt), of: 'sample' },
+      onLateAnswer: this.#flags.mayCancel() ? (answer: HttpAnswer) => this.#cancelLate(answer) : undefined,
+      onFailure: ({ status }: Failure) => {
+        isRefused &&= status === 402 || status === 429;
+      },
+    } as const;
+    try {
+      return await submit(this.#caller, call, 'Sample', 'sample');
+    } catch (error) {
+      if (error instanceof BillingPaused && isRefused) session.unusedSeqIds.push(seqId);
+      throw error;
+    }
+  }
+
+  #stalledMs(): number {
+    return this.#flags.mayStall ? this.#caller.connection.stalledMs : Number.POSITIVE_INFINITY;
+  }
+
+  #newSession(id: string, clone = 0): Session {
+    const feed = this.#flags.useFeed ? new CompletionFeed(this.#caller, id, this.#stalledMs(), clone) : null;
+    return { id, feed, nextSeqId: clone * SEQ_IDS_OF_A_CLONE, unusedSeqIds: [] };
+  }
+
+  /** Only the first of the calls that met the lost session opens a new one, the others join it. @throws SessionLost when the session above it is gone too */
+  async #reopen(lost: Promise<Session>): Promise<void> {
+    if (this.#session === lost) {
+      const opening = this.#open().then((id) => this.#newSession(id));
+      this.#session = opening;
+      // A failed opening must not stick: the next call tries again from the lost session.
+      opening.catch(() => {
+        if (this.#session === opening) this.#session = lost;
+      });
+    }
+    await this.#session;
+  }
+
+  /** The sample was abandoned before the service had answered its submission. */
+  #cancelLate(answer: HttpAnswer): void {
+    const promise = promiseSchema.safeParse(parseJson(answer, z.unknown(), 'asample'));
+    if (promise.success) this.#cancel(promise.data.request_id);
+  }
+
+  /** Spares the service the work; nothing depends on it. */
+  #cancel(requestId: string): void {
+    const body = JSON.stringify({ request_id: requestId });
+    const call = { method: 'POST', path: 'cancel_future', body, timeoutMs: CANCEL_TIMEOUT_MS, phase: 'once', subject: 'other' } as const;
+    this.#caller.send(call).catch(() => {});
+  }
+}
