@@ -262,3 +262,14 @@ test('what the service says to its user is passed on, once', async () => {
   await using _client = await connect({ apiKey: 'tml-key', onNotice: (text) => told.push(text) });
   expect(told).toEqual(['this client is old', '<secret> ends soon', 'hello']);
 });
+
+test('an abort is obeyed while the command runs', async () => {
+  const log = join(home, 'once');
+  await using client = await connect({ credentialCmd: `test -e '${log}' && sleep 3; echo tml-key` });
+  const sampler = await client.sampler({ baseModel: 'm' });
+  writeFileSync(log, '');
+  const sampling = sampler.sampleAll({ prompt: Int32Array.of(1), signal: AbortSignal.timeout(100) });
+  const startMs = performance.now();
+  await expect(sampling).rejects.toThrow(DOMException);
+  expect(performance.now() - startMs).toBeLessThan(2000);
+});

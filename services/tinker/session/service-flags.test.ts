@@ -77,4 +77,14 @@ describe('what the service wants', () => {
     vi.advanceTimersByTime(1_000_000);
     expect(service.to('client/dynamic_config')).toHaveLength(4);
   });
+
+  test('are not asked for again at once when the service wishes a pause beyond all timers', async () => {
+    service.script('client/dynamic_config', { json: { refresh_interval_sec: 1e10 } });
+    await readFlags(caller);
+    vi.advanceTimersByTime(3_600_000);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(service.to('client/dynamic_config')).toHaveLength(1);
+    vi.advanceTimersByTime(86_400_000);
+    await vi.waitFor(() => expect(service.to('client/dynamic_config')).toHaveLength(2));
+  });
 });
