@@ -130,7 +130,7 @@ export class CompletionFeed {
           await waiting.after(outcome.failure, call);
           continue;
         }
-        const answer = parseJson(outcome.answer, completionsSchema, call.path);
+        const answer = parseJson(outcome.answer, completionsSchema, this.#caller, call.path);
         this.#toldCursor = this.#cursor;
         fetched.length = 0;
         this.#note(answer);

@@ -92,7 +92,7 @@ export class SampleDispatch {
       const completion = await completing;
       const result = await retrieve(this.#caller, future, signal, { sizeBytes: completion?.sizeBytes ?? null, limits });
       session.feed?.acknowledge(future.requestId);
-      return { ...sampleOf(result, future), sequenceIds: future.sampleSequenceIds ?? [], requestId: future.requestId };
+      return { ...sampleOf(result, future, this.#caller), sequenceIds: future.sampleSequenceIds ?? [], requestId: future.requestId };
     } catch (error) {
       if (signal?.aborted && this.#flags.mayCancel()) this.#cancel(future.requestId);
       throw error;
@@ -146,7 +146,7 @@ export class SampleDispatch {
 
   /** The sample was abandoned before the service had answered its submission. */
   #cancelLate(answer: HttpAnswer): void {
-    const promise = promiseSchema.safeParse(parseJson(answer, z.unknown(), 'asample'));
+    const promise = promiseSchema.safeParse(parseJson(answer, z.unknown(), this.#caller, 'asample'));
     if (promise.success) this.#cancel(promise.data.request_id);
   }
 

@@ -1,7 +1,7 @@
 import type { SamplerPath, StatePath } from '../../../core/ids.ts';
 import { BadRequest, SessionLost } from '../errors.ts';
-import { promiseSchema, unloadedSchema } from '../futures/answers.ts';
-import { type Future, retrieve, submit } from '../futures/futures.ts';
+import { promiseSchema, unloadAnswerSchema, unloadedSchema } from '../futures/answers.ts';
+import { type Future, retrieveJson, submit } from '../futures/futures.ts';
 import { refuseOtherKind } from '../paths.ts';
 import type { Sampler } from '../sampling/sampler.ts';
 import type { ForwardBackwardOutput, LossFnConfig, TrainingDatum } from '../wire/index.ts';
@@ -19,6 +19,7 @@ import {
   REQUEST_TYPES,
   type ResultContext,
   type SavedExternal,
+  updating,
 } from './training-results.ts';
 
 /** Sequences, shifted: as rows by name, or in full with the protocol's names. */
@@ -156,12 +157,12 @@ export class TrainingClient {
     const body = JSON.stringify({ model_id: this.modelId, type: 'unload_model' });
     const call = { method: 'POST', path: 'unload_model', body, phase: 'submit', subject: 'model', signal } as const;
     const { caller } = this.#context;
-    const answer = await caller.json(call, unloadedSchema);
+    const answer = await caller.json(call, unloadAnswerSchema);
     this.#order.fail(gone);
     const promise = promiseSchema.safeParse(answer);
     if (!promise.success) return;
     const future = { requestId: promise.data.request_id, type: 'UnloadModel', subject: 'model' } as const;
-    await retrieve(caller, future, signal);
+    await retrieveJson(caller, future, unloadedSchema, signal);
   }
 
   /** For callers that do not keep what they submit: any failure ends this client. */
@@ -191,7 +192,8 @@ export class TrainingClient {
     return this.#taken(kind, 1, async (seqId) => {
       const body = JSON.stringify({ model_id: this.modelId, seq_id: seqId, ...fields, type: path });
       const call = { method: 'POST', path, body, phase: 'submit', subject: 'model', signal } as const;
-      return [await submit(this.#context.caller, call, REQUEST_TYPES[kind], 'model')];
+      const send = () => submit(this.#context.caller, call, REQUEST_TYPES[kind], 'model');
+      return [await (kind === 'optimStep' ? updating(send) : send())];
     });
   }
 
