@@ -40,6 +40,8 @@ export class Caller {
   readonly polls = new WeakMap<object, number>();
   /** The service has taken a protobuf body from this client. */
   takesProtobuf = false;
+  /** The service has `retrieve_futures`; null until it has answered one. */
+  hasFeed: boolean | null = null;
   #backPressure: BackPressure;
   #lastCompletionMs: number;
   #lastAnswerMs: number;
@@ -155,6 +157,7 @@ export class Caller {
   async close(): Promise<void> {
     this.#closing.abort(new RetryLater('this client was closed; make the call again from another one', { call: 'close' }));
     for (const stop of this.#onClose) stop();
+    this.credential.stop();
     await this.connection.connections.destroy();
   }
 

@@ -55,7 +55,8 @@ export class SampleDispatch {
 
   /** Every submission has its own seq_id: a repeated one would bring the lost result back. */
   async run(options: AsampleOptions, signal: AbortSignal | undefined): Promise<DispatchedSample> {
-    const release = await this.#caller.backPressure.sample(this.#caller.untilClosed(signal));
+    // Samples that one poll serves are not counted.
+    const release = this.#usesFeed ? () => {} : await this.#caller.backPressure.sample(this.#caller.untilClosed(signal));
     try {
       for (let losses = 0; ; losses++) {
         const opened = this.#session;
@@ -122,12 +123,16 @@ export class SampleDispatch {
     }
   }
 
+  get #usesFeed(): boolean {
+    return this.#flags.useFeed && this.#caller.hasFeed !== false;
+  }
+
   #stalledMs(): number {
     return this.#flags.mayStall ? this.#caller.connection.stalledMs : Number.POSITIVE_INFINITY;
   }
 
   #newSession(id: string, clone = 0): Session {
-    const feed = this.#flags.useFeed ? new CompletionFeed(this.#caller, id, this.#stalledMs(), clone) : null;
+    const feed = this.#usesFeed ? new CompletionFeed(this.#caller, id, this.#stalledMs(), clone) : null;
     return { id, feed, nextSeqId: clone * SEQ_IDS_OF_A_CLONE, unusedSeqIds: [] };
   }
 

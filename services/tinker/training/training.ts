@@ -7,7 +7,6 @@ import type { Sampler } from '../sampling/sampler.ts';
 import type { ForwardBackwardOutput, LossFnConfig, TrainingDatum } from '../wire/index.ts';
 import { CallOrder } from './call-order.ts';
 import { type ChunkPolicy, LossCall } from './loss-call.ts';
-import type { TargetCounts } from './loss-result.ts';
 import { type OptimizerParams, wireOptimizerParams } from './optimizer.ts';
 import { PendingCall, type SavedCall } from './pending-call.ts';
 import { type EphemeralOptions, type ExternalOptions, type LoadOptions, type SaveOptions, wireSave } from './save-options.ts';
@@ -26,6 +25,9 @@ import {
 export type Batch = readonly (LossRows | TrainingDatum)[];
 export type CallOptions = { readonly signal?: AbortSignal };
 export type LossOptions = CallOptions & { readonly lossConfig?: LossFnConfig };
+
+/** What a saved call holds of some kinds only. */
+type Kept = Pick<SavedCall, 'targetCounts' | 'samplingSessionSeqId'>;
 
 /** What a training client takes from the client that made it. */
 export type TrainingContext = ResultContext & {
@@ -118,7 +120,7 @@ export class TrainingClient {
   submitSaveAndSample(options: EphemeralOptions = {}): Promise<PendingCall<'saveAndSample'>> {
     const seqId = options.samplingSessionSeqId ?? this.#context.takeSamplingSeqId();
     const fields = { sampling_session_seq_id: seqId, kind: options.kind ?? 'snapshot', ...wireSave(options) };
-    return this.#submit('saveAndSample', 'save_weights_for_sampler', fields, options);
+    return this.#submit('saveAndSample', 'save_weights_for_sampler', fields, options, { samplingSessionSeqId: seqId });
   }
 
   /** Saves the weights to be downloaded; see `checkpoints.externalWeightsUrls`. */
@@ -185,28 +187,35 @@ export class TrainingClient {
     const order = { modelId: this.modelId, lossFn, lossFnConfig: lossConfig, forwardOnly: kind === 'forward', signal };
     const call = new LossCall(this.#context.caller, this.#context.chunks, datums.map(trainingDatum), order);
     const { targetCounts } = call;
-    return this.#taken(kind, targetCounts.length, (seqId) => call.submit(seqId), targetCounts);
+    return this.#taken(kind, targetCounts.length, (seqId) => call.submit(seqId), { targetCounts });
   }
 
-  #submit<Kind extends CallKind>(kind: Kind, path: string, fields: object, { signal }: CallOptions): Promise<PendingCall<Kind>> {
-    return this.#taken(kind, 1, async (seqId) => {
+  #submit<Kind extends CallKind>(
+    kind: Kind,
+    path: string,
+    fields: object,
+    { signal }: CallOptions,
+    kept: Kept = {},
+  ): Promise<PendingCall<Kind>> {
+    const send = async (seqId: number) => {
       const body = JSON.stringify({ model_id: this.modelId, seq_id: seqId, ...fields, type: path });
       const call = { method: 'POST', path, body, phase: 'submit', subject: 'model', signal } as const;
-      const send = () => submit(this.#context.caller, call, REQUEST_TYPES[kind], 'model');
-      return [await (kind === 'optimStep' ? updating(send) : send())];
-    });
+      const taken = () => submit(this.#context.caller, call, REQUEST_TYPES[kind], 'model');
+      return [await (kind === 'optimStep' ? updating(taken) : taken())];
+    };
+    return this.#taken(kind, 1, send, kept);
   }
 
   async #taken<Kind extends CallKind>(
     kind: Kind,
     count: number,
     send: (firstSeqId: number) => Promise<readonly Future[]>,
-    targetCounts?: TargetCounts,
+    kept: Kept,
   ): Promise<PendingCall<Kind>> {
     const { nextSeqId: seqId } = this;
     const futures = await this.#order.submit(count, send);
     const requestIds = futures.map(({ requestId }) => requestId);
-    const saved = { kind, modelId: this.modelId, seqId, requestIds, ...(targetCounts === undefined ? {} : { targetCounts }) };
+    const saved = { kind, modelId: this.modelId, seqId, requestIds, ...kept };
     return new PendingCall(saved, futures, this.#context, (error) => this.#order.fail(error));
   }
 }
