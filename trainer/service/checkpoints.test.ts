@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Operation } from './run-journal.ts';
@@ -75,7 +75,7 @@ describe('checkpoints', () => {
     expect(() => run.checkpoints.setTtl('weights', 'a', 3600)).toThrow('expired');
     expect(fixture.runs.ownerOf(paths[1], 'path')).toMatchObject({ baseModel: 'base' });
     run.checkpoints.setTtl('sampler_weights', 'b', null);
-    fixture.now = '2027-01-01T00:00:00Z';
+    fixture.now = '2026-01-07T00:00:00Z';
     run.checkpoints.removeExpired();
     expect(names()).toEqual(['b', 'kept']);
     expect(readdirSync(join(fixture.folder, 's.train.0', 'weights')).some((file) => file.startsWith('a.'))).toBe(false);
@@ -88,6 +88,21 @@ describe('checkpoints', () => {
     again.submit(4, save('a'));
     expect(await done(again, 4)).toMatchObject({ kind: 'json' });
     expect(fixture.runs.ownerOf(paths[0], 'path')).toMatchObject({ baseModel: 'base' });
+  });
+
+  it('are remembered as expired for a week, not for ever', async () => {
+    const run = fixture.begin();
+    for (let seq = 1; seq <= 20; seq += 1) run.submit(seq, { ...saveSampler(`s${seq}`), ttlSeconds: 3600 } as Operation);
+    await done(run, 20);
+    const said = () => run.checkpoints.missing('sampler_weights', 's20');
+    fixture.now = '2026-01-08T00:59:59Z';
+    run.checkpoints.removeExpired();
+    expect(said()).toContain('expired');
+    fixture.now = '2026-01-08T01:00:01Z';
+    run.checkpoints.removeExpired();
+    expect(said()).toBe("no checkpoint 'tinker://s:train:0/sampler_weights/s20'");
+    await run.unload();
+    expect(readFileSync(join(fixture.folder, 's.train.0', 'journal.log'), 'utf8')).not.toContain('checkpoint_removed');
   });
 
   it('go when they are removed or their time is over, also after a restart', async () => {

@@ -5,6 +5,9 @@ import type { RunRecordOf } from './run-journal.ts';
 import { checkpointKey } from './run-ledger.ts';
 import type { RunStore } from './run-store.ts';
 
+/** So long it is known of a checkpoint that its time was over, and not only that it is not there. */
+const REMEMBER_EXPIRED_MS = 7 * 24 * 3600 * 1000;
+
 type Checkpoint = RunRecordOf<'checkpoint'>;
 
 /** The checkpoints of one model. One whose time is over is not there any more, from that moment on; its files go at the next sweep. */
@@ -63,6 +66,7 @@ export class RunCheckpoints {
     for (const checkpoint of this.#store.ledger.checkpoints.values()) {
       if (this.#isOver(checkpoint)) this.#remove(checkpoint.kind, checkpoint.name, checkpoint.expiresAt);
     }
+    this.#store.ledger.forgetExpiredBefore(this.#now().getTime() - REMEMBER_EXPIRED_MS);
   }
 
   #remove(kind: CheckpointKind, name: string, expiredAt: string | null): void {

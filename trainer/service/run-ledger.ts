@@ -32,6 +32,11 @@ export class RunLedger {
     for (const [record, payload] of records) this.add(record, payload);
   }
 
+  /** Forgets checkpoints whose time was over before that moment (ms since 1970). */
+  forgetExpiredBefore(limitMs: number): void {
+    for (const [key, { expiredAt }] of this.expired) if (Date.parse(expiredAt ?? '') < limitMs) this.expired.delete(key);
+  }
+
   /** Takes in the next record of the journal. */
   add(record: RunRecord, payload: PayloadRef): void {
     switch (record.record) {
