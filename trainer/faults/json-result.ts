@@ -1,3 +1,4 @@
+import { TOPK_MASK } from '../../services/tinker/wire/index.ts';
 import { StopReason, type TopkLogprobs } from '../../services/tinker/wire/tinker_public_pb.ts';
 import { floatsOf, type OpenResult, rowsOf, widthOf } from './results.ts';
 
@@ -41,7 +42,7 @@ function topkRows({ tokenIds, logprobs, k, length }: TopkLogprobs): ([number, nu
   const values = floatsOf(logprobs);
   return Array.from({ length }, (_, position) => {
     const row = Array.from({ length: k }, (_, rank): [number, number] => [ids[position * k + rank] ?? 0, values[position * k + rank] ?? 0]);
-    const meant = row.filter(([, logprob]) => logprob > -99_999);
+    const meant = row.filter(([, logprob]) => logprob > TOPK_MASK);
     return meant.length === 0 ? null : meant;
   });
 }
