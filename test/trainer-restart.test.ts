@@ -57,7 +57,7 @@ async function outcome(state: string, client: WireClient, model: string) {
     );
   }
   const models = join(state, 'models', readdirSync(join(state, 'models'))[0] ?? '');
-  const files = ['weights/end.safetensors', 'weights/end.optimizer.safetensors', 'sampler_weights/end.safetensors'];
+  const files = ['weights/end@10.safetensors', 'weights/end@10.optimizer.safetensors', 'sampler_weights/end@11.safetensors'];
   return { results, files: files.map((file) => readFileSync(join(models, file)).toString('base64')) };
 }
 

@@ -74,7 +74,7 @@ describe('checkpoints', () => {
     expect(await fixture.ask('GET', `training_runs/${model}`)).toMatchObject({ last_sampler_checkpoint: null });
     expect(await fixture.ask('GET', `samplers/${sampler}`)).toEqual({ sampler_id: sampler, base_model: 'base' });
     const [name = ''] = readdirSync(join(fixture.folder, 'models', model.replaceAll(':', '.'), 'ephemeral'));
-    const hidden = `tinker://${model}/ephemeral/${name.replace('.safetensors', '')}`;
+    const hidden = `tinker://${model}/ephemeral/${name.split('@')[0]}`;
     const guess = { session_id: session, sampling_session_seq_id: 5, model_path: hidden };
     expect((await fixture.send('POST', 'create_sampling_session', guess)).status).toBe(404);
     expect(
