@@ -110,6 +110,7 @@ test.each([
 
 test('a service that is not there: exit 1', async () => {
   const args = ['--base-url', `http://127.0.0.1:${await getPort()}`, '--model', 'm', '--out', join(folder, 'none.json')];
+  args.push('--patience', '0.5');
   const { exitCode, stderr } = await run(args);
   expect([exitCode, stderr]).toEqual([1, expect.stringContaining('no answer from the service')]);
 }, 30_000);
