@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { decodeForwardBackwardOutput, decodeSampleResponse, topkRow } from '../../services/tinker/wire/index.ts';
 import type { RuleInput } from '../../trainer/faults/plan.ts';
 import { firedBy, on, putFaults } from '../support/faults.ts';
-import { STUDENT, TrainerFixture } from '../trainer-fixture.ts';
+import { withFaultyTrainer } from '../support/faulty-trainer.ts';
+import { STUDENT, type TrainerFixture } from '../trainer-fixture.ts';
 import { textDatum } from '../trainer-process.ts';
 
 /** Faults of the trainer's plan that spoil or hold back results. */
@@ -11,14 +12,12 @@ let fixture: TrainerFixture;
 let url: string;
 let sampler: string;
 let model: string;
-beforeAll(async () => {
-  fixture = await TrainerFixture.start({ faults: '-' });
+withFaultyTrainer(async (started) => {
+  fixture = started;
   url = fixture.trainer.url;
   sampler = await fixture.sampler({ base_model: STUDENT });
   model = await fixture.createModel();
 });
-beforeEach(() => putFaults(url));
-afterAll(() => fixture.stop());
 
 type Answer = Uint8Array | Record<string, unknown>;
 let seq = 0;

@@ -8,9 +8,7 @@ let session: string;
 let model: string;
 beforeEach(async () => {
   fixture = new ServiceFixture();
-  session = String((await fixture.ask('POST', 'create_session', {})).session_id);
-  const body = { session_id: session, model_seq_id: 0, base_model: 'base', lora_config: { rank: 4 } };
-  model = String((await fixture.call('create_model', body)).model_id);
+  ({ session, model } = await fixture.openSession());
 });
 afterEach(() => fixture.remove());
 
