@@ -1,30 +1,26 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import getPort from 'get-port';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { trainerFolders } from '../support/trainer-folders.ts';
 import { STUDENT } from '../trainer-fixture.ts';
-import { startTrainerProcess, type Trainer, untrainedWeights } from '../trainer-process.ts';
+import { startTrainerProcess, type Trainer } from '../trainer-process.ts';
 import type { DriveResults, StepRecord } from './recorder.ts';
 
 const PROGRAM = fileURLToPath(new URL('./main.ts', import.meta.url));
 /** What the official client's recordings of the same calls hold. */
 const RECORDED = fileURLToPath(new URL('../fixtures/tinker/results.skyrl-0.4.0.sdk-0.38.0-shimmed.json', import.meta.url));
 
-const folder = mkdtempSync(join(tmpdir(), 'tinker-drive-'));
-const weights = untrainedWeights();
+const { folder, weights } = trainerFolders('tinker-drive');
 let trainer: Trainer;
 
 beforeAll(async () => {
   trainer = await startTrainerProcess({ state: join(folder, 'state'), weights });
 });
 
-afterAll(async () => {
-  await trainer.kill('SIGTERM');
-  for (const path of [folder, weights]) rmSync(path, { recursive: true });
-});
+afterAll(() => trainer.kill('SIGTERM'));
 
 const run = (args: readonly string[], env: Record<string, string> = {}) =>
   execa(process.execPath, [PROGRAM, ...args], { reject: false, env: { TINKER_API_KEY: '', TINKER_CREDENTIAL_CMD: '', ...env } });
@@ -110,6 +106,7 @@ test.each([
 
 test('a service that is not there: exit 1', async () => {
   const args = ['--base-url', `http://127.0.0.1:${await getPort()}`, '--model', 'm', '--out', join(folder, 'none.json')];
+  args.push('--patience', '0.5');
   const { exitCode, stderr } = await run(args);
   expect([exitCode, stderr]).toEqual([1, expect.stringContaining('no answer from the service')]);
 }, 30_000);

@@ -17,8 +17,8 @@ type Flags = {
   readonly out: string;
   readonly skip: readonly string[];
   readonly trainingBodies: TrainingBodies;
-  readonly stepTimeout: number;
-  readonly patience: number;
+  readonly stepTimeoutSeconds: number;
+  readonly patienceSeconds: number;
 };
 
 function parseFlags(args: readonly string[]): Flags {
@@ -35,7 +35,8 @@ function parseFlags(args: readonly string[]): Flags {
     .option('--patience <seconds>', 'how long the service may give no sign of life', parseSeconds, 5)
     .exitOverride()
     .parse(args, { from: 'user' });
-  return command.opts<Flags>();
+  const { stepTimeout, patience, ...flags } = command.opts<Omit<Flags, `${string}Seconds`> & { stepTimeout: number; patience: number }>();
+  return { ...flags, stepTimeoutSeconds: stepTimeout, patienceSeconds: patience };
 }
 
 async function main(args: readonly string[]): Promise<number> {
@@ -46,18 +47,18 @@ async function main(args: readonly string[]): Promise<number> {
     if (!(error instanceof CommanderError)) throw error;
     return error.exitCode === 0 ? 0 : 2;
   }
-  const { baseUrl, model, out, skip, trainingBodies, stepTimeout, patience } = flags;
+  const { baseUrl, model, out, skip, trainingBodies, stepTimeoutSeconds, patienceSeconds } = flags;
   const apiKey = process.env.TINKER_API_KEY || loopbackKey(baseUrl);
   if (!apiKey) return failed('set TINKER_API_KEY to a key of the service', 2);
   let client: TinkerClient;
   try {
-    client = await TinkerClient.connect({ baseUrl, apiKey, trainingBodies, noProgressMs: patience * 1000 });
+    client = await TinkerClient.connect({ baseUrl, apiKey, trainingBodies, noProgressMs: patienceSeconds * 1000 });
   } catch (error) {
     const isSetting = error instanceof SettingMissing || error instanceof CredentialRefused;
     return failed(error instanceof Error ? error.message : String(error), isSetting ? 2 : 1);
   }
   const sdk = `${packageJson.name}-${packageJson.version}`;
-  const recorder = new Recorder({ sdk, out, skip: new Set(skip), stepTimeoutMs: stepTimeout * 1000 });
+  const recorder = new Recorder({ sdk, out, skip: new Set(skip), stepTimeoutMs: stepTimeoutSeconds * 1000 });
   await drive({ recorder, client, baseUrl, apiKey, model });
   return 0;
 }
@@ -84,5 +85,5 @@ function failed(message: string, code: number): number {
   return code;
 }
 
-// A step that timed out may still be waiting: it must not keep the process.
+// A step that timed out and could not be aborted may still be waiting: it must not keep the process.
 process.exit(await main(process.argv.slice(2)));

@@ -1,4 +1,5 @@
 import { renameSync, writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** What one step brought; `s`: seconds that it took. */
 export type StepRecord = { readonly step: string; readonly s: number; readonly result?: unknown; readonly error?: string };
@@ -18,6 +19,12 @@ export type StepOutcome<T> = { readonly value: T; readonly result: unknown };
 
 const LONGEST_ERROR_CHARS = 400;
 
+/** What was aborted has so long to come to its end before the next step begins. */
+const ABORT_GRACE_MS = 1000;
+
+/** Does a step; `signal` is aborted when the step's time is over. */
+export type Work<T> = (signal: AbortSignal) => Promise<StepOutcome<T>>;
+
 /** Runs steps one after another. A step that fails or takes too long is recorded as such, and the next one runs. */
 export class Recorder {
   readonly #options: RecorderOptions;
@@ -32,7 +39,7 @@ export class Recorder {
   }
 
   /** The step's value; null when it was skipped or failed. */
-  async step<T>(name: string, work: () => Promise<StepOutcome<T>>, timeoutMs = this.#options.stepTimeoutMs): Promise<T | null> {
+  async step<T>(name: string, work: Work<T>, timeoutMs = this.#options.stepTimeoutMs): Promise<T | null> {
     if (this.#options.skip.has(name)) return null;
     const startMs = performance.now();
     const seconds = () => Math.round((performance.now() - startMs) / 10) / 100;
@@ -57,13 +64,20 @@ export class Recorder {
 
 const TIMEOUT = Symbol('timeout');
 
-async function within<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
+async function within<T>(timeoutMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(TIMEOUT), timeoutMs);
+  const working = work(controller.signal);
   const tooLate = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(TIMEOUT), timeoutMs);
+    const end = () => void Promise.race([working.catch(() => null), sleep(ABORT_GRACE_MS)]).then(() => reject(TIMEOUT));
+    controller.signal.addEventListener('abort', end, { once: true });
   });
   try {
-    return await Promise.race([work(), tooLate]);
+    const result = await Promise.race([working, tooLate]);
+    controller.signal.throwIfAborted();
+    return result;
+  } catch (error) {
+    throw controller.signal.aborted ? TIMEOUT : error;
   } finally {
     clearTimeout(timer);
   }

@@ -77,6 +77,16 @@ describe('a journal', () => {
     }
   });
 
+  it('is neither read nor written once it is closed', () => {
+    const { journal } = open();
+    const kept = journal.append({ n: 1 }, new Uint8Array([5]));
+    journal.close();
+    for (const use of [() => journal.append({ n: 2 }), () => journal.read(kept), () => journal.rewrite([], () => {})]) {
+      expect(use).toThrow('j.log: the journal is closed');
+    }
+    expect(open().records).toHaveLength(1);
+  });
+
   it('can be rewritten to what is still needed', () => {
     const { journal } = open();
     journal.append({ n: 1 }, new Uint8Array(1000));

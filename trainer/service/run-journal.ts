@@ -90,6 +90,8 @@ const recordSchema = z.discriminatedUnion('record', [
     kind: checkpointKind,
     name: z.string(),
     seq: z.number().int(),
+    /** What its files are called; absent when they have the plain name. */
+    stem: z.string().optional(),
     time: z.string(),
     sizeBytes: z.number().int(),
     weightsSha256: z.string(),

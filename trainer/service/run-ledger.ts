@@ -4,7 +4,7 @@ import type { CallIdentity, RunRecord, RunRecordOf } from './run-journal.ts';
 export type StoredRequest = { readonly record: RunRecordOf<'request'>; readonly payload: PayloadRef };
 export type StoredResult = { readonly record: RunRecordOf<'done'>; readonly payload: PayloadRef };
 
-/** How many finished calls of a model are remembered for repeats and late polls. */
+/** How many finished calls of a model are remembered for repeats and late polls, besides those whose gradients wait for a step. */
 export const REMEMBERED_RESULTS = 1000;
 /** The same once its session is over or it was unloaded. */
 export const REMEMBERED_WHEN_IDLE = 16;
@@ -30,6 +30,11 @@ export class RunLedger {
     this.#state = null;
     this.#nextSeq = 0;
     for (const [record, payload] of records) this.add(record, payload);
+  }
+
+  /** Forgets checkpoints whose time was over before that moment (ms since 1970). */
+  forgetExpiredBefore(limitMs: number): void {
+    for (const [key, { expiredAt }] of this.expired) if (Date.parse(expiredAt ?? '') < limitMs) this.expired.delete(key);
   }
 
   /** Takes in the next record of the journal. */
@@ -58,12 +63,26 @@ export class RunLedger {
   #finish(result: StoredResult): void {
     const { seq, state } = result.record;
     this.#results.set(seq, result);
-    this.#results.delete(seq - REMEMBERED_RESULTS);
     this.#nextSeq = Math.max(this.#nextSeq, seq + 1);
-    if (state === null) return;
+    if (state === null) {
+      this.#forgetResult(seq - REMEMBERED_RESULTS);
+      return;
+    }
     this.#state = result;
-    // Gradients gathered before this state are in it; their requests are not needed again.
+    // Gradients gathered before this state are in it; their requests are not needed again, and their results not for ever.
     for (const known of this.#requests.keys()) if (known <= seq) this.#requests.delete(known);
+    for (const known of this.#results.keys()) if (known <= seq - REMEMBERED_RESULTS) this.#forgetResult(known);
+  }
+
+  /** Only a result tells that its gradient was gathered, so it stays as long as that gradient counts. */
+  #forgetResult(seq: number): void {
+    if (!this.#isGathered(seq)) this.#results.delete(seq);
+  }
+
+  /** Whether the call has added to gradients that no step has used yet. */
+  #isGathered(seq: number): boolean {
+    const operation = this.#requests.get(seq)?.record.operation;
+    return operation?.op === 'forward_backward' && !operation.forwardOnly && this.#results.get(seq)?.record.outcome.kind === 'proto';
   }
 
   /** Null until the first record is in. */
@@ -100,12 +119,7 @@ export class RunLedger {
 
   /** Done calls since the stored state that added to the gradients, in order: what must be done again to get the same gradients. */
   gradientRequests(): readonly StoredRequest[] {
-    return [...this.#requests.values()]
-      .filter(({ record: { seq, operation } }) => {
-        const outcome = this.#results.get(seq)?.record.outcome;
-        return operation.op === 'forward_backward' && !operation.forwardOnly && outcome?.kind === 'proto';
-      })
-      .sort((a, b) => a.record.seq - b.record.seq);
+    return [...this.#requests.values()].filter(({ record: { seq } }) => this.#isGathered(seq)).sort((a, b) => a.record.seq - b.record.seq);
   }
 
   /** Every record that still matters, with the newest `remembered` results, in an order that adds up to the same. */
@@ -125,8 +139,9 @@ export class RunLedger {
       ...(this.#model === null ? [] : [{ record: this.#model, payload: none }]),
       ...[...this.checkpoints.values(), ...this.expired.values()].map((record) => ({ record, payload: none })),
       ...state,
-      ...results.sort((a, b) => a.record.seq - b.record.seq),
+      // Before the results: which of those must stay is known by the requests.
       ...requests,
+      ...results.sort((a, b) => a.record.seq - b.record.seq),
     ];
   }
 }

@@ -3,7 +3,7 @@ import { HttpFailure, UserError } from './failures.ts';
 import { parseRequestId, sampleRequestId } from './ids.ts';
 import type { FutureState, Outcome } from './outcome.ts';
 import type { CallIdentity } from './run-journal.ts';
-import type { Sampler } from './sessions.ts';
+import type { Sampler } from './session-records.ts';
 import type { SampleJob, SamplingBackend } from './threads/sampling-backend.ts';
 import { Waiters } from './waiters.ts';
 

@@ -113,24 +113,6 @@ describe('a model in training', () => {
     expect(valueIn(run, 'a')).toBe(1);
   });
 
-  it('gathers gradients again after a restart, also for a call that was under way', async () => {
-    const run = fixture.begin();
-    run.submit(1, gradient, new Uint8Array([2]));
-    run.submit(2, step);
-    run.submit(3, gradient, new Uint8Array([4]));
-    await done(run, 3);
-    fixture.backend.hold = new Promise(() => {});
-    run.submit(4, gradient, new Uint8Array([6]));
-    run.submit(5, step);
-    fixture.restart();
-    const again = fixture.runs.get('s:train:0');
-    expect(again.future(3)).toEqual({ kind: 'proto', bytes: new Uint8Array([4, 1]) });
-    again.submit(6, save('a'));
-    await done(again, 6);
-    expect(fixture.backend.calls).toEqual(['gradient 4', 'gradient 6', 'step']);
-    expect(valueIn(again, 'a')).toBe(1 + 5);
-  });
-
   it('comes to the same after a journal torn at any byte, when the client repeats its calls', async () => {
     const calls = (run: TrainingRun): void => {
       run.submit(1, gradient, new Uint8Array([2]));
@@ -173,21 +155,6 @@ describe('a model in training', () => {
     again.submit(1101, save('a'));
     await done(again, 1101);
     expect(valueIn(again, 'a')).toBe(550);
-  });
-
-  it('keeps what repeats and gradients need when it is unloaded in the middle', async () => {
-    const run = fixture.begin();
-    for (let seq = 1; seq <= 40; seq += 1) run.submit(seq, gradient, new Uint8Array([1]));
-    await done(run, 40);
-    await run.unload();
-    run.submit(40, gradient, new Uint8Array([1]));
-    run.submit(41, step);
-    run.submit(42, save('a'));
-    await done(run, 42);
-    expect(valueIn(run, 'a')).toBe(20);
-    await run.unload();
-    expect(run.future(3)).toEqual({ kind: 'gone' });
-    expect(run.future(40)).toMatchObject({ kind: 'proto' });
   });
 
   it('is unloaded only behind the calls whose turn has come, and comes back by itself', async () => {

@@ -1,5 +1,6 @@
 import { callOf, isSameCall } from './call-identity.ts';
 import { CheckpointFiles } from './checkpoint-files.ts';
+import { EngineCopy } from './engine-copy.ts';
 import { HttpFailure, UserError } from './failures.ts';
 import { CREATE_SEQ, trainingRequestId } from './ids.ts';
 import type { FutureState, Outcome } from './outcome.ts';
@@ -21,8 +22,8 @@ export class TrainingRun {
   readonly #store: RunStore;
   readonly #files: CheckpointFiles;
   readonly #around: RunSurroundings;
+  readonly #copy: EngineCopy;
   readonly #waiters = new Waiters<number>();
-  #isInEngine = false;
   #isWorking = false;
   #unloading: PromiseWithResolvers<void> | null = null;
 
@@ -30,6 +31,7 @@ export class TrainingRun {
     this.#around = around;
     this.#store = new RunStore(folder);
     this.#files = new CheckpointFiles(folder);
+    this.#copy = new EngineCopy(this.#store, around.backend);
     this.checkpoints = new RunCheckpoints(this.#store, this.#files, around.now);
   }
 
@@ -55,6 +57,7 @@ export class TrainingRun {
       run.close();
       return null;
     }
+    run.checkpoints.removeStrayFiles();
     run.#work();
     return run;
   }
@@ -140,21 +143,23 @@ export class TrainingRun {
 
   async #carryOut(request: StoredRequest): Promise<void> {
     const execution = await this.#tryExecute(request);
-    for (const record of execution.records) this.#store.write(record);
+    for (const record of execution.records) {
+      if (record.record === 'checkpoint') this.checkpoints.add(record);
+      else this.#store.write(record);
+    }
     this.#finish(request, execution);
   }
 
   async #unload(unloading: PromiseWithResolvers<void>): Promise<void> {
     this.#store.compact(REMEMBERED_WHEN_IDLE);
-    if (this.#isInEngine) await this.#around.backend.drop(this.model.modelId);
-    this.#isInEngine = false;
+    await this.#copy.drop();
     this.#unloading = null;
     unloading.resolve();
   }
 
   async #tryExecute(request: StoredRequest): Promise<Execution> {
     try {
-      if (request.record.seq !== CREATE_SEQ) await this.#bringIntoEngine();
+      if (request.record.seq !== CREATE_SEQ) await this.#copy.provide();
       const execution = await execute({
         run: this,
         ...request.record,
@@ -163,11 +168,11 @@ export class TrainingRun {
         around: this.#around,
         storedState: () => this.#store.state(),
       });
-      this.#isInEngine = true;
+      this.#copy.isThere = true;
       return execution;
     } catch (error) {
       // What the engine holds after a failure is unknown; the next call starts from the journal.
-      this.#isInEngine = false;
+      this.#copy.isThere = false;
       const category = error instanceof UserError ? 'user' : 'server';
       return {
         outcome: { kind: 'failed', error: error instanceof Error ? error.message : String(error), category },
@@ -181,19 +186,6 @@ export class TrainingRun {
     const done = { seq, outcome: withoutBytes(outcome), at: this.#around.now().toISOString(), ...(call && { call }) };
     this.#store.writeDone(done, state, outcome.kind === 'proto' ? outcome.bytes : null);
     this.#waiters.notify(seq);
-  }
-
-  /** Puts the stored state into the engine and gathers the gradients since then again. */
-  async #bringIntoEngine(): Promise<void> {
-    if (this.#isInEngine) return;
-    const { modelId, baseModel } = this.model;
-    const state = this.#store.state();
-    if (baseModel === null) throw new UserError(`model ${modelId} was not created: its creation failed`);
-    await this.#around.backend.restore(modelId, baseModel, state);
-    for (const request of this.#store.ledger.gradientRequests()) {
-      await this.#around.backend.forwardBackward(modelId, this.#store.body(request));
-    }
-    this.#isInEngine = true;
   }
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { PromptTargets } from '../../engine/types.ts';
+import { csrFault, csrRows } from '../csr.ts';
 import { HttpFailure } from '../failures.ts';
 import type { TableLayout } from '../threads/sampling-backend.ts';
 import { count } from './bodies.ts';
@@ -33,11 +34,9 @@ export function promptTargets(
     const cells = { rows: Int32Array.from(data, (_, i) => Math.floor(i / width)), ids: Int32Array.from(data) };
     return { cells, layout: { rows, columns: width, sparse: null } };
   }
-  const isRising = crow.every((start, row) => start >= (crow[row - 1] ?? 0));
-  const fits = crow.length === rows + 1 && crow[0] === 0 && crow[rows] === data.length && col.length === data.length;
-  if (!isRising || !fits || col.some((column) => column >= width)) refuse('the CSR indices do not fit the shape and the values');
-  const rowOf = Int32Array.from(data.keys(), (i) => crow.findLastIndex((start) => start <= i));
-  return { cells: { rows: rowOf, ids: Int32Array.from(data) }, layout: { rows, columns: width, sparse: { crow, col } } };
+  const fault = csrFault({ crow, col }, rows, width, data.length);
+  if (fault !== null) refuse(fault);
+  return { cells: { rows: csrRows(crow), ids: Int32Array.from(data) }, layout: { rows, columns: width, sparse: { crow, col } } };
 }
 
 function refuse(why: string): never {

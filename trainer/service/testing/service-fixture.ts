@@ -51,6 +51,13 @@ export class ServiceFixture {
     return answer.body;
   }
 
+  /** A session with one model in it, of rank 4. */
+  async openSession(): Promise<{ readonly session: string; readonly model: string }> {
+    const session = String((await this.ask('POST', 'create_session', {})).session_id);
+    const body = { session_id: session, model_seq_id: 0, base_model: 'base', lora_config: { rank: 4 } };
+    return { session, model: String((await this.call('create_model', body)).model_id) };
+  }
+
   /** A call that answers a future, and its result. */
   async call(path: string, body: unknown): Promise<Record<string, unknown>> {
     const { request_id } = await this.ask('POST', path, body);
