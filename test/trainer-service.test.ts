@@ -206,7 +206,7 @@ describe('starting', () => {
     const other = mkdtempSync(join(tmpdir(), 'trainer-other-'));
     const [busy, shared, bare] = await Promise.all([
       runTrainerProcess({ state: other, weights: fixture.weights, port }),
-      runTrainerProcess({ state: fixture.state, weights: fixture.weights }),
+      runTrainerProcess({ state: fixture.state, weights: fixture.weights, env: { TMPDIR: other } }),
       runTrainerProcess({ state: other, weights: other }),
     ]);
     expect(busy).toEqual({ code: 2, stderr: expect.stringContaining(`--port ${port}: the port is in use`) });

@@ -6,7 +6,7 @@ import { withFaults } from '../faults/with-faults.ts';
 import { StateError } from './failures.ts';
 import { createApp, type KeyRule } from './http/app.ts';
 import { Service } from './service.ts';
-import { lockState } from './state-lock.ts';
+import { lockState, type StateLock } from './state-lock.ts';
 import { SamplingThread } from './threads/sampling-backend.ts';
 import type { BaseModelFile } from './threads/thread-calls.ts';
 import { TrainingThread } from './threads/training-backend.ts';
@@ -36,10 +36,7 @@ export async function startTrainer(options: TrainerOptions): Promise<{ readonly 
   const handler = Promise.withResolvers<ReturnType<typeof getRequestListener>>();
   const server = createServer((request, response) => void handler.promise.then((handle) => handle(request, response)));
   const port = await listen(server, options.port);
-  const lock = await lockState(options.stateFolder).catch((error: unknown) => {
-    server.close();
-    throw error;
-  });
+  const lock = locked(options.stateFolder, server);
   const training = new TrainingThread(options.models, options.onFatal);
   const sampling = new SamplingThread(options.models, options.onFatal);
   const service = new Service({
@@ -64,6 +61,15 @@ export async function startTrainer(options: TrainerOptions): Promise<{ readonly 
     lock.close();
   };
   return { url: `http://127.0.0.1:${port}`, stop };
+}
+
+function locked(folder: string, server: Server): StateLock {
+  try {
+    return lockState(folder);
+  } catch (error) {
+    server.close();
+    throw error;
+  }
 }
 
 function listen(server: Server, port: number): Promise<number> {
