@@ -4,7 +4,8 @@ import { getRequestListener } from '@hono/node-server';
 import type { Plan } from '../faults/plan.ts';
 import { withFaults } from '../faults/with-faults.ts';
 import { StateError } from './failures.ts';
-import { createApp, type KeyRule } from './http/app.ts';
+import { createApp } from './http/app.ts';
+import { gated, type KeyRule } from './http/gate.ts';
 import { Service } from './service.ts';
 import { lockState, type StateLock } from './state-lock.ts';
 import { SamplingThread } from './threads/sampling-backend.ts';
@@ -51,8 +52,9 @@ export async function startTrainer(options: TrainerOptions): Promise<{ readonly 
   await Promise.all([training.ready, sampling.ready]).catch((error: unknown) => {
     throw new StateError(`the base models cannot be loaded: ${error instanceof Error ? error.message : String(error)}`);
   });
-  const app = createApp(service, options.keys);
-  handler.resolve(getRequestListener(options.faults === null ? app.fetch : withFaults(app, options.faults)));
+  const app = createApp(service);
+  const answer = options.faults === null ? app.fetch : withFaults(app, options.faults);
+  handler.resolve(getRequestListener(gated(options.keys, answer).fetch));
   const stop = async (): Promise<void> => {
     server.close();
     server.closeAllConnections();
