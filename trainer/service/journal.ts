@@ -24,8 +24,8 @@ const FRAME_BYTES = 12;
 
 /**
  * An append-only file of records. Frame: u32 header length, u32 payload length, u32 CRC-32 of both, header (JSON), payload; little-endian.
- * A process may be killed in the middle of an append: the torn tail is recognised by its length or checksum and cut off at the next opening,
- * so a record is there whole or not at all. Damage before the tail is another thing: the file is left as it is and refused.
+ * A process may be killed in the middle of an append, and a power cut may leave zeros where the last records were to be: such a tail is
+ * recognised by its lengths or checksum and cut off at the next opening, so a record is there whole or not at all. Damage before the tail is another thing: the file is left as it is and refused.
  * The file is open only while it is read or written: a service has thousands of journals, and most of them rest.
  */
 export class Journal {
@@ -165,7 +165,10 @@ function scan(path: string, bytes: Buffer, visit: (record: JournalRecord) => voi
 /** The whole record that begins at `at`; null when there is none, or one that is cut short or damaged. */
 function frameAt(bytes: Buffer, at: number): { readonly payloadAt: number; readonly end: number } | null {
   if (at + FRAME_BYTES > bytes.length) return null;
-  const payloadAt = at + FRAME_BYTES + bytes.readUInt32LE(at);
+  const headerBytes = bytes.readUInt32LE(at);
+  // No header is empty, but where a power cut left zeros their checksum is that of nothing.
+  if (headerBytes === 0) return null;
+  const payloadAt = at + FRAME_BYTES + headerBytes;
   const end = payloadAt + bytes.readUInt32LE(at + 4);
   if (end > bytes.length || crc32(bytes.subarray(at + FRAME_BYTES, end)) !== bytes.readUInt32LE(at + 8)) return null;
   return { payloadAt, end };

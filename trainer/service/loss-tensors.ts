@@ -77,8 +77,8 @@ function spread<Numbers extends Int32Array | Float32Array>(
 }
 
 function narrowed(bytes: ArrayBuffer, field: string): Int32Array {
-  return Int32Array.from(new BigInt64Array(bytes), (value) => {
-    if (value !== BigInt.asIntN(32, value)) throw new UserError(`${field}: ${value} does not fit 32 bits`);
+  return Int32Array.from(new BigInt64Array(bytes), (value, i) => {
+    if (value !== BigInt.asIntN(32, value)) throw new UserError(`${field}[${i}]: ${value} does not fit 32 bits`);
     return Number(value);
   });
 }

@@ -25,8 +25,8 @@ export function promptTargets(
   if (shape.length !== 2 || height !== rows || columns === undefined || columns === 0) {
     refuse(`shape is [${shape.join(', ')}]; it must be [${rows}, K], a row for every token of the prompt but the first`);
   }
-  const bad = data.find((id) => id < -1 || id >= vocab);
-  if (bad !== undefined) refuse(`token ${bad} is outside the vocabulary (0 to ${vocab - 1}); -1 asks for nothing`);
+  const bad = data.findIndex((id) => id < -1 || id >= vocab);
+  if (bad >= 0) refuse(`token ${data[bad]} at ${bad} is outside the vocabulary (0 to ${vocab - 1}); -1 asks for nothing`);
   const width = columns ?? 0;
   const [crow, col] = [tensor.sparse_crow_indices ?? null, tensor.sparse_col_indices ?? null];
   if (crow === null || col === null) {
