@@ -25,12 +25,14 @@ export class CheckpointFiles {
     return state.weights.length + (kind === 'weights' ? state.optimizer.length : 0);
   }
 
-  weights(kind: CheckpointKind, stem: string): Uint8Array {
-    return new Uint8Array(readFileSync(this.#weightsPath(kind, stem)));
+  /** Throws when the file is not there or not what was written; `checksum` is the SHA-256 of that, null when it is not known. */
+  weights(kind: CheckpointKind, stem: string, checksum: string | null): Uint8Array {
+    return readWhole(this.#weightsPath(kind, stem), checksum);
   }
 
-  optimizer(stem: string): Uint8Array {
-    return new Uint8Array(readFileSync(this.#optimizerPath('weights', stem)));
+  /** The same for the optimizer state of a training checkpoint. */
+  optimizer(stem: string, checksum: string | null): Uint8Array {
+    return readWhole(this.#optimizerPath('weights', stem), checksum);
   }
 
   remove(kind: CheckpointKind, stem: string): void {
@@ -53,6 +55,17 @@ export class CheckpointFiles {
   #optimizerPath(kind: CheckpointKind, stem: string): string {
     return join(this.#folder, kind, `${stem}.optimizer.safetensors`);
   }
+}
+
+function readWhole(path: string, checksum: string | null): Uint8Array {
+  let bytes: Uint8Array;
+  try {
+    bytes = new Uint8Array(readFileSync(path));
+  } catch (error) {
+    throw new Error(`${path}: the checkpoint's file cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  if (checksum === null || sha256(bytes) === checksum) return bytes;
+  throw new Error(`${path}: the file is damaged, its checksum is not that of the checkpoint; restore it from a copy, or use another one`);
 }
 
 /** What the files of a save are called; no name has an `@`. */

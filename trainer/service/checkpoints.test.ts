@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Journal } from './journal.ts';
@@ -139,6 +139,40 @@ describe('checkpoints', () => {
     expect(readdirSync(folder).sort()).toEqual(['a@4.optimizer.safetensors', 'a@4.safetensors']);
   });
 
+  it.each([
+    ['weights', 'a@1.safetensors', 'is damaged', (bytes: Buffer) => flipped(bytes)],
+    ['weights', 'a@1.optimizer.safetensors', 'is damaged', (bytes: Buffer) => flipped(bytes)],
+    ['weights', 'a@1.safetensors', 'is damaged', (bytes: Buffer) => bytes.subarray(0, 4)],
+    ['weights', 'a@1.optimizer.safetensors', 'cannot be read', () => null],
+  ])('are not read from a damaged file, which is named: %s/%s %s', async (kind, file, said, damage) => {
+    const run = fixture.begin();
+    run.submit(1, save('a'));
+    await done(run, 1);
+    const path = join(fixture.folder, 's.train.0', kind, file);
+    const damaged = damage(readFileSync(path));
+    if (damaged === null) rmSync(path);
+    else writeFileSync(path, damaged);
+    fixture.restart();
+    const again = fixture.runs.get('s:train:0');
+    again.submit(2, { op: 'load_weights', path: 'tinker://s:train:0/weights/a', optimizer: true });
+    again.submit(3, save('b'));
+    expect(await done(again, 2)).toEqual({ kind: 'failed', category: 'server', error: expect.stringContaining(path) });
+    expect(await done(again, 2)).toMatchObject({ error: expect.stringContaining(said) });
+    await done(again, 3);
+    expect(valueIn(again, 'b')).toBe(0);
+  });
+
+  it('are read unchecked when their record says nothing of the file', async () => {
+    const run = fixture.begin();
+    run.submit(1, save('a'));
+    await done(run, 1);
+    rewriteHeaders(({ optimizerSha256: _, ...old }) => old);
+    const path = join(fixture.folder, 's.train.0', 'weights', 'a@1.optimizer.safetensors');
+    writeFileSync(path, flipped(readFileSync(path)));
+    fixture.restart();
+    expect(fixture.runs.get('s:train:0').checkpoints.read('weights', 'a').optimizer).toEqual(new Uint8Array(readFileSync(path)));
+  });
+
   it('are found under their plain names when their record names no others', async () => {
     const run = fixture.begin();
     run.submit(1, save('a'));
@@ -146,16 +180,28 @@ describe('checkpoints', () => {
     const folder = join(fixture.folder, 's.train.0');
     for (const end of ['safetensors', 'optimizer.safetensors'])
       renameSync(join(folder, `weights/a@1.${end}`), join(folder, `weights/a.${end}`));
-    const records: { header: unknown; payload: Uint8Array }[] = [];
-    const bytes = readFileSync(join(folder, 'journal.log'));
-    const journal = Journal.open(join(folder, 'journal.log'), ({ header, payload: { offset, length } }) => {
-      const { stem: _, ...plain } = header as Record<string, unknown>;
-      records.push({ header: plain, payload: bytes.subarray(offset, offset + length) });
-    });
-    journal.rewrite(records, () => {});
+    rewriteHeaders(({ stem: _, ...plain }) => plain);
     fixture.restart();
     expect(valueIn(fixture.runs.get('s:train:0'), 'a')).toBe(0);
   });
 });
+
+function flipped(bytes: Buffer): Buffer {
+  const copy = Buffer.from(bytes);
+  copy.writeUInt8(255 - copy.readUInt8(copy.length - 1), copy.length - 1);
+  return copy;
+}
+
+/** Makes the model's journal one of a service that wrote its records otherwise. */
+function rewriteHeaders(change: (header: Record<string, unknown>) => unknown): void {
+  const path = join(fixture.folder, 's.train.0', 'journal.log');
+  const records: { header: unknown; payload: Uint8Array }[] = [];
+  const bytes = readFileSync(path);
+  const journal = Journal.open(path, ({ header, payload: { offset, length } }) => {
+    records.push({ header: change(header as Record<string, unknown>), payload: bytes.subarray(offset, offset + length) });
+  });
+  journal.rewrite(records, () => {});
+  journal.close();
+}
 
 const numberBytes = (value: number): Uint8Array => new Uint8Array(Float64Array.of(value).buffer);

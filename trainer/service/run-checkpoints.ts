@@ -41,12 +41,16 @@ export class RunCheckpoints {
     return at === null ? `no checkpoint '${path}'` : `checkpoint '${path}' expired at ${at} and is gone`;
   }
 
-  /** LoRA weights and, for training checkpoints, the optimizer state. Throws UserError when there is no such checkpoint. */
+  /** LoRA weights and, for training checkpoints, the optimizer state. Throws UserError when there is none such, Error when its files are damaged. */
   read(kind: CheckpointKind, name: string): { readonly weights: Uint8Array; readonly optimizer: Uint8Array | null } {
     const checkpoint = this.get(kind, name);
     if (checkpoint === null) throw new UserError(this.missing(kind, name));
     const stem = stemOf(checkpoint);
-    return { weights: this.#files.weights(kind, stem), optimizer: kind === 'weights' ? this.#files.optimizer(stem) : null };
+    const { weightsSha256, optimizerSha256 } = checkpoint;
+    return {
+      weights: this.#files.weights(kind, stem, weightsSha256),
+      optimizer: kind === 'weights' ? this.#files.optimizer(stem, optimizerSha256) : null,
+    };
   }
 
   /** Makes a checkpoint known whose files are written. From then on they stand for its name, and those that did before go. */

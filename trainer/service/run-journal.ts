@@ -95,6 +95,8 @@ const recordSchema = z.discriminatedUnion('record', [
     time: z.string(),
     sizeBytes: z.number().int(),
     weightsSha256: z.string(),
+    /** Null for weights to sample from, and in records of services that did not check what they read. */
+    optimizerSha256: z.string().nullable().default(null),
     expiresAt: z.string().nullable(),
     userMetadata: userMetadataSchema,
     public: z.boolean().default(false),

@@ -153,6 +153,7 @@ function writeCheckpoint(
     time: now.toISOString(),
     sizeBytes: files.write(kind, stem, state),
     weightsSha256: sha256(state.weights),
+    optimizerSha256: kind === 'weights' ? sha256(state.optimizer) : null,
     expiresAt: operation.ttlSeconds === null ? null : new Date(now.getTime() + operation.ttlSeconds * 1000).toISOString(),
     userMetadata: operation.userMetadata,
     public: false,

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ServiceFixture } from '../testing/service-fixture.ts';
@@ -82,6 +82,16 @@ describe('checkpoints', () => {
     expect((await fixture.send('POST', 'asample', sample(sampler, 0))).status).toBe(200);
     await fixture.call('save_weights_for_sampler', { model_id: model, seq_id: 2, path: 'named', kind: 'snapshot' });
     expect(await listed()).toEqual([['sampler_weights/named', null, false]]);
+  });
+
+  it('whose file is damaged fail what is sampled from them, by name', async () => {
+    const saved = await fixture.call('save_weights_for_sampler', { model_id: model, seq_id: 1, path: 'a', kind: 'snapshot' });
+    const path = join(fixture.folder, 'models', model.replaceAll(':', '.'), 'sampler_weights', 'a@1.safetensors');
+    writeFileSync(path, 'damaged');
+    const open = { session_id: session, sampling_session_seq_id: 0, model_path: saved.path };
+    const { sampling_session_id: sampler } = await fixture.ask('POST', 'create_sampling_session', open);
+    const failed = { category: 'server', error: expect.stringContaining(`${path}: the file is damaged`) };
+    expect(await fixture.call('asample', sample(sampler, 0))).toEqual(failed);
   });
 
   it('are published and taken back', async () => {
