@@ -31,6 +31,7 @@ describe('gradients that wait for a step', () => {
     const run = fixture.begin();
     for (let seq = 1; seq <= 40; seq += 1) run.submit(seq, gradient, new Uint8Array([1]));
     await done(run, 40);
+    fetchAll(run, 40);
     await run.unload();
     run.submit(40, gradient, new Uint8Array([1]));
     run.submit(41, step);
@@ -51,19 +52,26 @@ describe('gradients that wait for a step', () => {
     let run = fixture.begin();
     for (let seq = 1; seq <= MANY; seq += 1) run.submit(seq, gradient, new Uint8Array([2]));
     await done(run, MANY);
+    fetchAll(run, MANY);
     run = await disturbed(run);
+    fetchAll(run, MANY);
     expect(run.future(1)).toMatchObject({ kind: 'proto' });
     const next = run.future(MANY + 1).kind === 'unknown' ? MANY + 1 : MANY + 2;
     run.submit(next, step);
     run.submit(next + 1, save('a'));
     await done(run, next + 1);
     expect(valueIn(run, 'a')).toBe(MANY);
+    run.fetch(next);
     expect(run.future(1)).toEqual({ kind: 'gone' });
   });
 });
 
-/** More than a model's remembered results. */
+/** More than a model's remembered results, once they were fetched. */
 const MANY = 1100;
+
+function fetchAll(run: TrainingRun, calls: number): void {
+  for (let seq = 1; seq <= calls; seq += 1) run.fetch(seq);
+}
 
 function afterRestart(): TrainingRun {
   fixture.restart();

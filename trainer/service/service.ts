@@ -78,7 +78,7 @@ export class Service {
   }
 
   #unloadModelsOf(sessionId: string): void {
-    for (const run of this.runs.ofSession(sessionId)) void run.unload();
+    for (const run of this.runs.ofSession(sessionId)) void run.unload(true);
   }
 
   /** The state of a future, after waiting up to `timeoutMs` for its end. */
@@ -89,7 +89,7 @@ export class Service {
     if (name.kind === 'training') {
       const run = this.runs.find(name.owner);
       await run?.wait(name.seq, timeoutMs);
-      return run?.future(name.seq) ?? { kind: 'unknown' };
+      return run?.fetch(name.seq) ?? { kind: 'unknown' };
     }
     await this.sampling.wait(requestId, timeoutMs);
     return this.sampling.future(requestId, (id) => this.sessions.hasSampler(id));

@@ -136,25 +136,45 @@ describe('a model in training', () => {
     }
   });
 
-  it('keeps a bounded journal and forgets only old results', async () => {
+  it('keeps a bounded journal and forgets only old results that were fetched', async () => {
     const run = fixture.begin();
     const path = join(fixture.folder, 's.train.0', 'journal.log');
     let largest = 0;
     for (let seq = 1; seq <= 1100; seq += 1) {
       run.submit(seq, seq % 2 === 1 ? gradient : step, seq % 2 === 1 ? new Uint8Array(60_000).fill(2) : undefined);
       if (seq % 50 === 0) await done(run, seq);
+      if (seq % 50 === 0) for (let known = seq - 49; known <= seq; known += 1) if (known !== 7) run.fetch(known);
       largest = Math.max(largest, statSync(path).size);
     }
     expect(largest).toBeLessThan(26 * 1024 * 1024);
-    expect(run.future(5)).toEqual({ kind: 'gone' });
+    expect([5, 7, 99, 102].map((seq) => run.future(seq).kind)).toEqual(['gone', 'proto', 'gone', 'json']);
     await run.unload();
     expect(statSync(path).size).toBeLessThan(1_000_000);
-    expect(run.future(1099)).toMatchObject({ kind: 'proto' });
+    expect([7, 1000, 1099].map((seq) => run.future(seq).kind)).toEqual(['proto', 'gone', 'proto']);
     fixture.restart();
     const again = fixture.runs.get('s:train:0');
     again.submit(1101, save('a'));
     await done(again, 1101);
     expect(valueIn(again, 'a')).toBe(550);
+  });
+
+  it('keeps results until they were fetched, also over an unload, but not when its client is gone', async () => {
+    const run = fixture.begin();
+    const results = () => Array.from({ length: 1100 }, (_, i) => run.future(i + 1).kind);
+    for (let seq = 1100; seq >= 1; seq -= 1) run.submit(seq, { op: 'refused', error: `number ${seq}` });
+    await done(run, 1100);
+    expect(new Set(results())).toEqual(new Set(['failed']));
+    // One that is fetched late stays for a repeat of the poll.
+    expect(run.fetch(1)).toMatchObject({ error: 'number 1' });
+    expect(run.fetch(1)).toMatchObject({ error: 'number 1' });
+    await run.unload();
+    expect(
+      results()
+        .map((kind, i) => (kind === 'gone' ? i + 1 : null))
+        .filter((seq) => seq !== null),
+    ).toEqual([1]);
+    await run.unload(true);
+    expect(results().filter((kind) => kind !== 'gone')).toHaveLength(16);
   });
 
   it('is unloaded only behind the calls whose turn has come, and comes back by itself', async () => {

@@ -6,10 +6,13 @@ import { CREATE_SEQ, trainingRequestId } from './ids.ts';
 import type { FutureState, Outcome } from './outcome.ts';
 import { RunCheckpoints } from './run-checkpoints.ts';
 import type { CallIdentity, Operation, RunRecordOf } from './run-journal.ts';
-import { REMEMBERED_WHEN_IDLE, type StoredRequest } from './run-ledger.ts';
+import type { StoredRequest } from './run-ledger.ts';
 import { type Execution, execute, type RunSurroundings } from './run-operations.ts';
 import { RunStore } from './run-store.ts';
 import { Waiters } from './waiters.ts';
+
+/** How many results of a model that is at rest are kept, besides those that nobody has fetched. */
+const KEPT_AT_REST = 16;
 
 /**
  * One model in training. A call is written to the journal before it is answered, carried out when its sequence number's turn comes,
@@ -26,6 +29,7 @@ export class TrainingRun {
   readonly #waiters = new Waiters<number>();
   #isWorking = false;
   #unloading: PromiseWithResolvers<void> | null = null;
+  #clientIsGone = false;
 
   private constructor(folder: string, around: RunSurroundings) {
     this.#around = around;
@@ -102,15 +106,26 @@ export class TrainingRun {
     return outcome.kind === 'proto' ? { kind: 'proto', bytes: this.#store.read(result.payload) } : outcome;
   }
 
+  /** The same for a client: a result that it was given once may be forgotten some time. */
+  fetch(seq: number): FutureState {
+    const future = this.future(seq);
+    this.#store.ledger.markFetched(seq);
+    return future;
+  }
+
   /** Resolves when the call `seq` has ended or the time is up. */
   async wait(seq: number, timeoutMs: number): Promise<void> {
     if (this.future(seq).kind === 'pending') await this.#waiters.wait(seq, timeoutMs);
   }
 
-  /** Frees the engine's copy and trims the journal, after the calls whose turn has come. The model comes back by itself with its next call. */
-  unload(): Promise<void> {
+  /**
+   * Frees the engine's copy and trims the journal, after the calls whose turn has come. The model comes back by itself with its next call.
+   * `clientIsGone`: nobody will come for the results that were not fetched.
+   */
+  unload(clientIsGone = false): Promise<void> {
     const unloading = this.#unloading ?? Promise.withResolvers<void>();
     this.#unloading = unloading;
+    this.#clientIsGone ||= clientIsGone;
     this.#work();
     return unloading.promise;
   }
@@ -151,9 +166,10 @@ export class TrainingRun {
   }
 
   async #unload(unloading: PromiseWithResolvers<void>): Promise<void> {
-    this.#store.compact(REMEMBERED_WHEN_IDLE);
+    this.#store.compact({ newest: KEPT_AT_REST, unfetched: !this.#clientIsGone });
     await this.#copy.drop();
     this.#unloading = null;
+    this.#clientIsGone = false;
     unloading.resolve();
   }
 

@@ -148,6 +148,18 @@ describe('numbers', () => {
 });
 
 describe('a model', () => {
+  it('keeps what was not fetched when it is unloaded, and little of it when its session is over', async () => {
+    for (let seq = 1; seq <= 20; seq += 1) await fixture.ask('POST', 'save_weights', { model_id: model, seq_id: seq, path: `s${seq}` });
+    const poll = async (seq: number) => (await fixture.send('POST', 'retrieve_future', { request_id: `${model}:${seq}` })).status;
+    const unloaded = () => fixture.ask('POST', 'retrieve_future', { request_id: `${model}:unload` });
+    await fixture.ask('POST', 'unload_model', { model_id: model });
+    await unloaded();
+    expect([await poll(2), await poll(20)]).toEqual([200, 200]);
+    expect((await fixture.send('POST', `sessions/${session}/finish`, { reason: { type: 'success' } })).status).toBe(204);
+    await unloaded();
+    expect([await poll(1), await poll(2), await poll(20)]).toEqual([410, 410, 200]);
+  });
+
   it('is unloaded as a future, which a restart does not forget', async () => {
     const promise = await fixture.ask('POST', 'unload_model', { model_id: model, type: 'unload_model' });
     const poll = () => fixture.ask('POST', 'retrieve_future', { request_id: promise.request_id });
