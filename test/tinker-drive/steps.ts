@@ -2,6 +2,7 @@ import type { AdamParams, ForwardBackwardOutput, LossFnConfig, LossRows, Sampler
 import type { Recorder, StepOutcome, Work } from './recorder.ts';
 import { capabilitiesShape, checkpointShape, infoShape, runShape, weightsShape } from './rest-shape.ts';
 import { numbers, sampleShape } from './sdk-shape.ts';
+import type { StepName } from './step-names.ts';
 import { asOutcome, fresh, fromState, type Trainee } from './trainee.ts';
 
 /**
@@ -25,8 +26,7 @@ export type Drive = {
 };
 
 export async function drive({ recorder, client, baseUrl, apiKey, model }: Drive): Promise<void> {
-  const step = <T>(name: string, seconds: number | null, work: Work<T>) =>
-    recorder.step(name, work, ...(seconds === null ? [] : [seconds * 1000]));
+  const step: Step = (name, seconds, work) => recorder.step(name, work, ...(seconds === null ? [] : [seconds * 1000]));
   const raw = (path: string, body: object, signal: AbortSignal) => rawPost(`${baseUrl}/api/v1/${path}`, apiKey, body, signal);
 
   await step('get_server_capabilities', null, async () => shown(capabilitiesShape(await client.capabilities())));
@@ -105,7 +105,7 @@ export async function drive({ recorder, client, baseUrl, apiKey, model }: Drive)
   await step('service_client_close', 20, async () => shown((await client.close('success')) ?? null));
 }
 
-type Step = <T>(name: string, seconds: number | null, work: Work<T>) => Promise<T | null>;
+type Step = <T>(name: StepName, seconds: number | null, work: Work<T>) => Promise<T | null>;
 
 async function samples(step: Step, sampler: Sampler | null): Promise<void> {
   const ask = (options: Omit<Parameters<typeof sampled>[1], 'signal'>) => (signal: AbortSignal) =>
