@@ -12,6 +12,7 @@ const caseSchema = z.looseObject({
   client_config: z.record(z.string(), z.unknown()),
   dynamic_config: z.record(z.string(), z.unknown()),
   exchanges: z.array(exchangeSchema).min(1),
+  seconds: z.number().optional(),
   result: z.unknown().optional(),
   error: z.string().optional(),
 });
@@ -40,21 +41,25 @@ async function check(recorded: Recorded): Promise<Finding> {
   return result === CANCELLED ? await checkCancelled(client, server, exchanges) : await checkCalls(client, server, recorded);
 }
 
-async function checkCalls(client: TinkerClient, server: ScriptedServer, { exchanges, result, error }: Recorded): Promise<Finding> {
+async function checkCalls(client: TinkerClient, server: ScriptedServer, recorded: Recorded): Promise<Finding> {
+  const { exchanges, result, error } = recorded;
   const first = firstOf(exchanges);
   const isSample = first.path.endsWith('/asample');
   const sampler = isSample ? await client.sampler({ baseModel: 'recorded' }) : null;
   const mark = server.seen.length;
+  const startMs = performance.now();
   const outcome = await work(async () => {
     if (sampler === null) return lossJson(await runLossCall(client, first));
     const samples = await runSamples(sampler, first, Array.isArray(result) ? result.length : 1);
     return Array.isArray(result) ? samples.map(sampleJson) : sampleJson(samples[0] as never);
   });
+  const seconds = (performance.now() - startMs) / 1000;
   for (let waited = 0; server.remaining().length > 0 && waited < SETTLING_MS; waited += 20) await sleep(20);
   const requests = requestDifference(exchanges, server.seen.slice(mark), RULES);
   if (requests !== null) return { difference: requests };
   const last = exchanges.at(-1) ?? first;
-  const found = error === undefined ? resultDifference(result, outcome) : errorDifference(last, outcome);
+  const found =
+    (error === undefined ? resultDifference(result, outcome) : errorDifference(last, outcome)) ?? secondsDifference(recorded, seconds);
   return found === null ? null : { difference: found };
 }
 
@@ -111,6 +116,16 @@ function errorDifference(last: Exchange, outcome: Outcome): string | null {
   const isOlder = last.status === 200 && typeof last.res === 'object' && last.res !== null && 'loss_fn_outputs' in last.res;
   if ('error' in outcome) return difference(expectedClass(last), nameOf(outcome.error), undefined, 'error');
   return isOlder ? difference(last.res, outcome.result, SINGLE) : 'our client did not fail';
+}
+
+/** What the recorder took for itself. */
+const START_S = 0.5;
+
+/** As generous as with the single pauses; those after a 402 are a person's here. */
+function secondsDifference({ exchanges, seconds }: Recorded, ours: number): string | null {
+  if (seconds === undefined || exchanges.some(({ status }) => status === 402)) return null;
+  const isAlike = ours >= 0.5 * (seconds - START_S) && ours <= 2 * seconds + 1;
+  return isAlike ? null : `seconds: expected about ${seconds}, got ${ours.toFixed(2)}`;
 }
 
 const nameOf = (error: unknown) => (error instanceof Error ? error.name : String(error));
