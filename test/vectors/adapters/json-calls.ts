@@ -15,8 +15,9 @@ const API = '/api/v1/';
 export const jsonCalls: FamilyAdapter = { family: 'json_calls', kinds: { '': (input) => check(caseSchema.parse(input)) } };
 
 async function check({ sdk_call, exchanges, result }: z.infer<typeof caseSchema>): Promise<Finding> {
-  const unspoken = exchanges.map(unspokenFinding).find((finding) => finding !== null);
-  if (unspoken !== undefined) return unspoken;
+  const unspoken = exchanges.map(unspokenFinding).filter((finding) => finding !== null);
+  const [first] = [...unspoken.filter((finding) => 'difference' in finding), ...unspoken];
+  if (first !== undefined) return first;
   return checkCalls({ sdkCall: sdk_call, exchanges, result, sessionId: 'sess-1' });
 }
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { TinkerClient } from '../../../services/tinker/index.ts';
+import { FakeClock } from '../../../services/tinker/testing/fake-clock.ts';
 import type { FamilyAdapter, Finding } from '../judge.ts';
 import { difference, SINGLE } from '../same.ts';
 import { requestDifference } from '../tinker/compare-requests.ts';
@@ -21,7 +22,7 @@ type Recorded = z.infer<typeof caseSchema>;
 const CANCELLED = 'cancelled';
 /** How long after the result a last acknowledgement may come. */
 const SETTLING_MS = 2000;
-const RULES = { nameOfKey: () => '<key>' };
+const RULES = { nameOfKey: () => '<key>', pauses: true };
 
 export const pollAndRetry: FamilyAdapter = { family: 'poll_and_retry', kinds: { '': (input: unknown) => check(caseSchema.parse(input)) } };
 
@@ -35,25 +36,27 @@ async function check(recorded: Recorded): Promise<Finding> {
     '/api/v1/create_sampling_session': { sampling_session_id: samplingSessionOf(first) },
     '/api/v1/cancel_future': {},
   };
-  await using server = await startScriptedServer(exchanges, { usual, repeatLast: result === CANCELLED });
-  await using client = await TinkerClient.connect({ baseUrl: server.url, apiKey: 'tml-key' });
+  // On this clock only pauses take time: they are compared, however busy the machine is.
+  const clock = new FakeClock();
+  await using server = await startScriptedServer(exchanges, { usual, repeatLast: result === CANCELLED, nowMs: clock.nowMs });
+  await using client = await TinkerClient.connect({ baseUrl: server.url, apiKey: 'tml-key', clock });
   // The server must outlive the check.
-  return result === CANCELLED ? await checkCancelled(client, server, exchanges) : await checkCalls(client, server, recorded);
+  return result === CANCELLED ? await checkCancelled(client, server, exchanges) : await checkCalls(client, server, recorded, clock);
 }
 
-async function checkCalls(client: TinkerClient, server: ScriptedServer, recorded: Recorded): Promise<Finding> {
+async function checkCalls(client: TinkerClient, server: ScriptedServer, recorded: Recorded, clock: FakeClock): Promise<Finding> {
   const { exchanges, result, error } = recorded;
   const first = firstOf(exchanges);
   const isSample = first.path.endsWith('/asample');
   const sampler = isSample ? await client.sampler({ baseModel: 'recorded' }) : null;
   const mark = server.seen.length;
-  const startMs = performance.now();
+  const startMs = clock.nowMs();
   const outcome = await work(async () => {
     if (sampler === null) return lossJson(await runLossCall(client, first));
     const samples = await runSamples(sampler, first, Array.isArray(result) ? result.length : 1);
     return Array.isArray(result) ? samples.map(sampleJson) : sampleJson(samples[0] as never);
   });
-  const seconds = (performance.now() - startMs) / 1000;
+  const seconds = (clock.nowMs() - startMs) / 1000;
   for (let waited = 0; server.remaining().length > 0 && waited < SETTLING_MS; waited += 20) await sleep(20);
   const requests = requestDifference(exchanges, server.seen.slice(mark), RULES);
   if (requests !== null) return { difference: requests };
