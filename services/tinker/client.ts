@@ -119,7 +119,7 @@ export class TinkerClient implements AsyncDisposable {
   training(modelId: string, options: { readonly nextSeqId: number; readonly sessionId?: string }): TrainingClient {
     if (options.sessionId !== undefined) this.#heartbeat.keepAlive(options.sessionId);
     this.#heartbeat.assertAlive(options.sessionId ?? this.sessionId);
-    return new TrainingClient(this.#trainingContext(modelId), modelId, options.nextSeqId);
+    return new TrainingClient(this.#trainingContext(modelId, options.sessionId), modelId, options.nextSeqId);
   }
 
   /**
@@ -128,7 +128,7 @@ export class TinkerClient implements AsyncDisposable {
    */
   resume<Kind extends CallKind>(saved: SavedCall<Kind>, options: { readonly sessionId?: string } = {}): PendingCall<Kind> {
     if (options.sessionId !== undefined) this.#heartbeat.keepAlive(options.sessionId);
-    return new PendingCall(saved, null, this.#trainingContext(saved.modelId), () => {});
+    return new PendingCall(saved, null, this.#trainingContext(saved.modelId, options.sessionId), () => {});
   }
 
   /** Stops keeping alive the session of another client, once nothing here uses its models any more. */
@@ -145,8 +145,10 @@ export class TinkerClient implements AsyncDisposable {
     if (this.#isOwner) {
       const body = JSON.stringify({ reason: { type: reason }, detail });
       const path = `sessions/${this.sessionId}/finish`;
+      // Also for a credential that does not come.
+      const timeoutMs = Math.min(FINISH_TIMEOUT_MS, this.#caller.connection.requestTimeoutMs);
       await this.#caller
-        .send({ method: 'POST', path, body, timeoutMs: FINISH_TIMEOUT_MS, phase: 'once', subject: 'session' })
+        .send({ method: 'POST', path, body, phase: 'once', subject: 'session', signal: AbortSignal.timeout(timeoutMs) })
         .catch(() => {});
     }
     await this.#caller.close();
@@ -160,11 +162,13 @@ export class TinkerClient implements AsyncDisposable {
     return new Sampler(version, id, new SampleDispatch(this.#caller, this.#flags.sampling, id, open, clone));
   }
 
-  #trainingContext(modelId: string): TrainingContext {
+  #trainingContext(modelId: string, sessionId = this.sessionId): TrainingContext {
+    // Of another session this client does not know which numbers are taken.
+    let foreign = attachedSeqId();
     return {
       caller: this.#caller,
       chunks: this.#flags.chunks,
-      takeSamplingSeqId: () => this.#nextSamplingSeqId++,
+      takeSamplingSeqId: () => (sessionId === this.sessionId ? this.#nextSamplingSeqId++ : foreign++),
       samplerOf: (id, isFirst) =>
         this.#samplerOf(`${modelId} as ${id}`, id, () => Promise.reject(ephemeralLost(id)), isFirst ? 0 : randomClone()),
     };

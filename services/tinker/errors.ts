@@ -37,6 +37,13 @@ export abstract class TinkerError extends Error {
   }
 }
 
+/** The same failure, as one of this future. */
+export function ofRequest(error: unknown, requestId: string): unknown {
+  if (!(error instanceof TinkerError)) return error;
+  const Kind = error.constructor as new (message: string, context: ErrorContext) => TinkerError;
+  return new Kind(error.message.slice(`${error.call}: `.length), { ...error, requestId, cause: error });
+}
+
 /** A setting is missing or wrong before anything was sent: set it and connect again. */
 export class SettingMissing extends TinkerError {}
 

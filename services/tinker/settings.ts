@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { type CredentialSources, findCredentials } from './credentials/credential-sources.ts';
+import { assertHeaderValue, type CredentialSources, findCredentials } from './credentials/credential-sources.ts';
 import { type QueueState, SettingMissing } from './errors.ts';
 import { type Clock, systemClock } from './http/clock.ts';
 import { Connections } from './http/connections.ts';
@@ -71,6 +71,8 @@ export function resolveConnection(options: ConnectionOptions): Connection {
   if (!baseUrl) throw new SettingMissing('no TINKER_BASE_URL: set it to the address of a Tinker-compatible service', { call: 'connect' });
   if (!URL.canParse(baseUrl)) throw new SettingMissing(`TINKER_BASE_URL "${baseUrl}" is no URL`, { call: 'connect' });
   const { CLOUDFLARE_ACCESS_CLIENT_ID: accessId, CLOUDFLARE_ACCESS_CLIENT_SECRET: accessSecret } = process.env;
+  if (accessId) assertHeaderValue('CLOUDFLARE_ACCESS_CLIENT_ID', accessId);
+  if (accessSecret) assertHeaderValue('CLOUDFLARE_ACCESS_CLIENT_SECRET', accessSecret);
   return {
     apiUrl: `${baseUrl.replace(/\/+$/, '')}/api/v1/`,
     credentials: findCredentials(options),

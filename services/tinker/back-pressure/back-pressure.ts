@@ -8,8 +8,8 @@ export type BackPressureLimits = {
   readonly trainingDispatchBytes: number;
   /** Of large results being fetched. */
   readonly responseBytes: number;
-  /** Samples from their submission to their result; null: no limit. */
-  readonly concurrentSamples: number | null;
+  /** Samples from their submission to their result, where each is polled for by itself. */
+  readonly concurrentSamples: number;
 };
 
 export const DEFAULT_LIMITS: BackPressureLimits = {
@@ -43,7 +43,7 @@ export class BackPressure {
     this.#sampleBytes = new Semaphore(limits.sampleDispatchBytes);
     this.#trainingBytes = new Semaphore(limits.trainingDispatchBytes);
     this.#responseBytes = new Semaphore(limits.responseBytes);
-    this.#samples = new Semaphore(limits.concurrentSamples ?? Number.POSITIVE_INFINITY);
+    this.#samples = new Semaphore(limits.concurrentSamples);
   }
 
   /** The service said that samples come too fast. */

@@ -7,6 +7,8 @@ export type CredentialSource = {
   /** The setting to look at when it is refused. */
   readonly setting: string;
   readonly get: () => string | Promise<string>;
+  /** Ends what `get` waits for; it is not called any more. */
+  readonly stop?: () => void;
 };
 
 export type CredentialSources = {
@@ -45,23 +47,25 @@ function keySource(setting: string, key: string): CredentialSource {
 /** Run by a shell for every use; requests that need it at the same time share one run. */
 function commandSource(commandLine: string): CredentialSource {
   let running: Promise<string> | null = null;
+  const stopping = new AbortController();
   const get = () => {
-    running ??= runCommand(commandLine).finally(() => {
+    running ??= runCommand(commandLine, stopping.signal).finally(() => {
       running = null;
     });
     return running;
   };
-  return { setting: COMMAND_SETTING, get };
+  return { setting: COMMAND_SETTING, get, stop: () => stopping.abort() };
 }
 
 const COMMAND_SETTING = 'TINKER_CREDENTIAL_CMD';
 
 /** What the command prints is a secret, also when it fails: no error repeats it. */
-function runCommand(commandLine: string): Promise<string> {
+function runCommand(commandLine: string, signal: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
     const refuse = (how: string) =>
       reject(new CredentialRefused(`the command of ${COMMAND_SETTING} ${how}; run it by hand`, { call: 'credential command' }));
-    exec(commandLine, { timeout: COMMAND_TIMEOUT_MS, encoding: 'utf8' }, (error, stdout) => {
+    exec(commandLine, { timeout: COMMAND_TIMEOUT_MS, encoding: 'utf8', signal }, (error, stdout) => {
+      if (signal.aborted) return refuse('was ended because the client was closed');
       if (error?.killed) return refuse(`was ended after ${COMMAND_TIMEOUT_MS / 1000} s`);
       if (error !== null) return refuse(error.signal ? `was ended by ${error.signal}` : `failed with exit code ${error.code}`);
       const credential = stdout.trim();
@@ -76,7 +80,8 @@ function runCommand(commandLine: string): Promise<string> {
   });
 }
 
-function assertHeaderValue(setting: string, credential: string): void {
+/** @throws CredentialRefused when no HTTP header can carry it */
+export function assertHeaderValue(setting: string, credential: string): void {
   if (/^[\x21-\x7e]+$/.test(credential)) return;
   throw new CredentialRefused(`the credential of ${setting} holds spaces, line breaks or other characters that no key has`, {
     call: 'connect',

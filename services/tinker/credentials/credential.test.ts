@@ -1,8 +1,17 @@
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { type ConnectionOptions, CredentialRefused, SettingMissing, statePath, TinkerClient } from '../index.ts';
+import {
+  BadRequest,
+  type ConnectionOptions,
+  CredentialRefused,
+  SettingMissing,
+  statePath,
+  TinkerClient,
+  TrainingStateUnknown,
+} from '../index.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { FakeService, type Reply } from '../testing/fake-service.ts';
 
@@ -219,6 +228,32 @@ describe('secrets', () => {
     expect(error.detail.length).toBeLessThanOrEqual(500);
   });
 
+  test('do not come back as the id of a request', async () => {
+    service.script('create_session', { status: 422, json: { detail: 'no' }, headers: { 'x-request-id': 'for-tml-secret' } });
+    await expect(connect({ apiKey: 'tml-secret' })).rejects.toMatchObject({ requestId: 'for-<secret>' });
+  });
+
+  test.each<[string, Reply]>([
+    ['a body that is no JSON', { text: 'tml-secret-of-this-client' }],
+    ['a metric without its kind', { json: { loss_fn_outputs: [{}], metrics: { 'tml-secret-of-this-client': 1 } } }],
+    ['a metric that is no number', { json: { loss_fn_outputs: [{}], metrics: { 'tml-secret-of-this-client:sum': [] } } }],
+    ['a field of an odd kind', { json: { loss_fn_outputs: [{ 'tml-secret-of-this-client': 'x' }] } }],
+    ['an error', { json: { error: { 'tml-secret-of-this-client': 1 } } }],
+  ])('do not come back from %s, nor from what caused the error', async (_, reply) => {
+    await using client = await connect({ apiKey: 'tml-secret-of-this-client' });
+    service.script('forward_backward', { json: { request_id: 'a' } });
+    service.script('retrieve_future', reply);
+    const tokens = Int32Array.of(1);
+    const batch = [{ modelInput: tokens, targetTokens: tokens, weights: Float32Array.of(1) }];
+    const error = await client
+      .training('m', { nextSeqId: 1 })
+      .forwardBackward(batch, 'cross_entropy')
+      .catch((caught) => caught);
+    expect(error).toBeInstanceOf(TrainingStateUnknown);
+    // Node shows the whole chain of causes.
+    expect(inspect(error, { depth: 10 })).not.toContain('tml-');
+  });
+
   test('of a command that prints another one every time are all known', async () => {
     vi.stubEnv('TINKER_API_KEY', '');
     await using client = await connect({ credentialCmd: 'echo tml-$(date +%N)' });
@@ -272,4 +307,65 @@ test('an abort is obeyed while the command runs', async () => {
   const startMs = performance.now();
   await expect(sampling).rejects.toThrow(DOMException);
   expect(performance.now() - startMs).toBeLessThan(2000);
+});
+
+test('closing ends a command that hangs, and is not held up by it', async () => {
+  const hang = join(home, 'hang');
+  const client = await connect({ credentialCmd: `test -e '${hang}' && sleep 20; echo tml-key`, requestTimeoutMs: 300 });
+  writeFileSync(hang, '');
+  const waiting = client.capabilities().catch((caught) => caught);
+  const startMs = performance.now();
+  await client.close();
+  expect(performance.now() - startMs).toBeLessThan(2000);
+  expect(await waiting).toMatchObject({ name: 'RetryLater', call: 'close' });
+  const children = () => process.getActiveResourcesInfo().filter((name) => name === 'ProcessWrap');
+  await vi.waitFor(() => expect(children()).toEqual([]));
+});
+
+describe('claims that are odd', () => {
+  const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const tokenOf = (claims: unknown) => `${part({ alg: 'none' })}.${part(claims)}.sig`;
+  const now = Math.floor(Date.now() / 1000);
+
+  test.each([-1e20, -1, 0])('a token that expired at %d s', async (exp) => {
+    await expect(connect({ apiKey: tokenOf({ exp }) })).rejects.toMatchObject({
+      name: 'CredentialRefused',
+      message: expect.stringContaining('TINKER_API_KEY expired'),
+    });
+  });
+
+  test.each([
+    ['a line break in it', `${tokenOf({ iat: now, exp: now + 3600 })}\r\nx: y`],
+    ['no times', tokenOf({ sub: 'a' })],
+    ['text for times', tokenOf({ iat: '1', exp: '9' })],
+    ['nothing legible', 'eyJ..!!'],
+  ])('a bought token with %s is refused at once', async (_, token) => {
+    service.usually('client/config', { json: { pjwt_auth_enabled: true } });
+    service.usually('auth/token', { json: { jwt: token } });
+    await expect(connect({ apiKey: 'tml-key', noProgressMs: 60_000 })).rejects.toMatchObject({
+      name: 'CredentialRefused',
+      message: expect.stringContaining('token'),
+    });
+    expect(service.to('auth/token')).toHaveLength(1);
+  });
+
+  test('a token that begins in the future is not bought for every request', async () => {
+    service.usually('client/config', { json: { pjwt_auth_enabled: true } });
+    service.usually('auth/token', { json: { jwt: tokenOf({ iat: now + 1_000_000, exp: now + 3600 }) } });
+    await using client = await connect({ apiKey: 'tml-key' });
+    for (let i = 0; i < 5; i++) await client.sampler({ baseModel: 'm' });
+    expect(service.to('auth/token')).toHaveLength(1);
+  });
+});
+
+test('what no header can carry is refused at once', async () => {
+  vi.stubEnv('CLOUDFLARE_ACCESS_CLIENT_ID', 'access id');
+  await expect(connect({ apiKey: 'tml-key' })).rejects.toMatchObject({
+    name: 'CredentialRefused',
+    message: expect.stringContaining('CLOUDFLARE_ACCESS_CLIENT_ID'),
+  });
+  vi.stubEnv('CLOUDFLARE_ACCESS_CLIENT_ID', '');
+  await using client = await connect({ apiKey: 'tml-key', noProgressMs: 60_000 });
+  const copying = client.rest.weights.copy(statePath('tinker://run/weights/a'), { projectId: 'p', weightsAccessToken: 'two\nlines' });
+  await expect(copying).rejects.toThrow(BadRequest);
 });

@@ -1,6 +1,6 @@
 import { CredentialRefused } from '../errors.ts';
 import type { Clock } from '../http/clock.ts';
-import type { CredentialSource, CredentialSources } from './credential-sources.ts';
+import { assertHeaderValue, type CredentialSource, type CredentialSources } from './credential-sources.ts';
 import { claimsOf, looksLikeJwt } from './jwt.ts';
 
 /** Asks the service for a token; told the raw credential, and whether there is none to fall back to. */
@@ -42,6 +42,11 @@ export class Credential {
     return this.#source.setting;
   }
 
+  /** Ends what is still being asked for a credential. */
+  stop(): void {
+    for (const source of [this.#sources.main, this.#sources.command]) source?.stop?.();
+  }
+
   /** From now on tokens are used. `fromCommand`: they are sold for the credential command's credential only, or for a token in its place. */
   async useTokens(exchange: TokenExchange, { fromCommand }: { readonly fromCommand: boolean }): Promise<void> {
     if (fromCommand && !looksLikeJwt(await this.#raw())) this.#source = this.#commandOrRefuse();
@@ -78,9 +83,7 @@ export class Credential {
     if (!looksLikeJwt(credential)) return credential;
     const expiresAtMs = (claimsOf(credential)?.exp ?? Number.POSITIVE_INFINITY) * 1000;
     if (expiresAtMs > this.#clock.epochMs()) return credential;
-    throw new CredentialRefused(`the token of ${this.setting} expired at ${new Date(expiresAtMs).toISOString()}: get a new one`, {
-      call: 'connect',
-    });
+    throw new CredentialRefused(`the token of ${this.setting} expired ${timeOf(expiresAtMs)}: get a new one`, { call: 'connect' });
   }
 
   #commandOrRefuse(): CredentialSource {
@@ -119,9 +122,10 @@ export class Credential {
     if (claims?.iat === undefined || claims.exp === undefined) {
       throw new CredentialRefused('the service gave a token without iat and exp', { call: 'auth/token' });
     }
+    assertHeaderValue('auth/token', jwt);
     const { iat, exp } = claims;
     // Spread over the middle tenth of its life, so that many clients do not renew in one instant.
-    const refreshAfterMs = (exp - iat) * 1000 * (0.45 + 0.1 * Math.random());
+    const refreshAfterMs = Math.max((exp - iat) * 1000 * (0.45 + 0.1 * Math.random()), LEAST_LIFE_MS);
     return { value: jwt, expiresAtMs: exp * 1000, refreshAtMs: this.#clock.epochMs() + refreshAfterMs };
   }
 
@@ -137,4 +141,10 @@ export class Credential {
     if (this.#secrets.size > REMEMBERED_SECRETS && oldest !== undefined) this.#secrets.delete(oldest);
     return secret;
   }
+}
+
+/** A claim may name a time that no calendar has. */
+function timeOf(epochMs: number): string {
+  const date = new Date(epochMs);
+  return Number.isNaN(date.getTime()) ? 'long ago' : `at ${date.toISOString()}`;
 }

@@ -77,7 +77,7 @@ export async function retrieve(
     for (;;) {
       const call = { ...pollCall(caller, future, release === null, signal), limits };
       const outcome = await caller.attempt({ ...call, headers: waiting.headers(call) });
-      const said = 'failure' in outcome ? { pending: outcome.failure } : read(outcome.answer, caller, future);
+      const said = 'failure' in outcome ? { pending: outcome.failure } : read(outcome.answer, caller, future, release === null);
       if ('result' in said) {
         caller.noteCompletion();
         return said.result;
@@ -101,16 +101,19 @@ export async function retrieveJson<Schema extends z.ZodType>(
   signal: AbortSignal | undefined,
 ): Promise<z.infer<Schema>> {
   const result = await retrieve(caller, future, signal);
-  if ('json' in result) return parseValue(result.json, schema, future.type, future.requestId);
+  if ('json' in result) return parseValue(result.json, schema, caller, future.type, future.requestId);
   throw new ServiceFailed('the result is protobuf where the protocol has JSON', { call: future.type, requestId: future.requestId });
 }
 
 type Said = { readonly result: RawResult } | { readonly pending: Failure } | { readonly sizeBytes: number };
 
-/** @throws BadRequest or ServiceFailed when the work failed */
-function read(answer: HttpAnswer, caller: Caller, { type, requestId }: Future): Said {
+/**
+ * What says that it is pending, only metadata or failed, is that whatever its other fields hold: a result it is not.
+ * @throws BadRequest or ServiceFailed when the work failed
+ */
+function read(answer: HttpAnswer, caller: Caller, { type, requestId }: Future, allowedMetadataOnly: boolean): Said {
   if (answer.isProtobuf) return { result: { protobuf: answer.body } };
-  const json = parseJson(answer, anything, 'retrieve_future', requestId);
+  const json = parseJson(answer, anything, caller, 'retrieve_future', requestId);
   const pending = pendingSchema.safeParse(json);
   if (pending.success) {
     const { queue_state: state, queue_state_reason: reason } = pending.data;
@@ -120,9 +123,15 @@ function read(answer: HttpAnswer, caller: Caller, { type, requestId }: Future): 
     };
   }
   const metadata = metadataSchema.safeParse(json);
-  if (metadata.success) return { sizeBytes: metadata.data.response_payload_size ?? 0 };
+  if (metadata.success && !allowedMetadataOnly) {
+    throw new ServiceFailed('the service tells the size of the result again instead of sending it', { call: type, requestId });
+  }
+  if (metadata.success) return { sizeBytes: metadata.data.response_payload_size };
   const failed = failedSchema.safeParse(json);
-  if (failed.success) throw futureError(caller.scrub(failed.data.error), failed.data.category, type, requestId);
+  if (failed.success) {
+    const { error, category } = failed.data;
+    throw futureError(caller.scrub(typeof error === 'string' ? error : JSON.stringify(error)), category, type, requestId);
+  }
   return { result: { json } };
 }
 

@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import { type ForwardBackwardOutput, type SampleResponse, type TensorValue, TOPK_MASK, type TopkTable } from '../wire/index.ts';
+import {
+  type ForwardBackwardOutput,
+  requireCount,
+  type SampleResponse,
+  type TensorValue,
+  TOPK_MASK,
+  type TopkTable,
+} from '../wire/index.ts';
 
 /** Results of older servers (JSON) in the form of the newer ones (protobuf). A number that JSON has not comes as null or as its name. */
 
@@ -8,7 +15,7 @@ type JsonNumber = number | string | null;
 const NAMES: ReadonlySet<unknown> = new Set(['NaN', 'Infinity', '-Infinity']);
 const isJsonNumber = (value: unknown): value is JsonNumber => typeof value === 'number' || value === null || NAMES.has(value);
 
-const numberSchema = z.custom<JsonNumber>(isJsonNumber, 'no number');
+export const numberSchema = z.custom<JsonNumber>(isJsonNumber, 'no number');
 /** One check over the whole list: a schema per element would cost more than the parsing. */
 const numbersSchema = z.custom<readonly JsonNumber[]>((value) => Array.isArray(value) && value.every(isJsonNumber), 'no list of numbers');
 /** Integers beyond 2^53 come as strings. */
@@ -35,12 +42,13 @@ export const jsonForwardBackwardSchema = z.object({
   metrics: z.record(z.string(), numberSchema).nullish(),
 });
 
+const tokensSchema = z.custom<readonly number[]>((value) => Array.isArray(value) && value.every(Number.isInteger), 'no list of token ids');
 const topkSchema = z.array(z.array(z.tuple([z.number(), numberSchema])).nullable());
 
 export const jsonSampleSchema = z.object({
   sequences: z.array(
     z.object({
-      tokens: z.array(z.number().int()),
+      tokens: tokensSchema,
       logprobs: numbersSchema.nullish(),
       stop_reason: z.enum(['stop', 'length']),
       topk_logprobs: topkSchema.nullish(),
@@ -62,7 +70,7 @@ export function fromJsonForwardBackward(json: z.infer<typeof jsonForwardBackward
 export function fromJsonSample(json: z.infer<typeof jsonSampleSchema>): SampleResponse {
   return {
     sequences: json.sequences.map(({ tokens, logprobs, stop_reason, topk_logprobs }) => ({
-      tokens: Int32Array.from(tokens),
+      tokens: Int32Array.from(tokens, asTokenId),
       logprobs: logprobs ? floats(logprobs) : null,
       stopReason: stop_reason,
       topk: topk_logprobs ? topkTable(topk_logprobs) : null,
@@ -75,8 +83,18 @@ export function fromJsonSample(json: z.infer<typeof jsonSampleSchema>): SampleRe
   };
 }
 
+/** As in protobuf, a tensor without a shape is 1-D. @throws RangeError when values and shape do not fit together */
 function tensorValue({ data, dtype, shape }: z.infer<typeof tensorSchema>): TensorValue {
-  return { values: dtype === 'int64' ? integers(data) : floats(data), shape: shape ?? [data.length] };
+  const values = dtype === 'int64' ? integers(data) : floats(data);
+  if (!shape || shape.length === 0) return { values, shape: [values.length] };
+  requireCount(shape, values.length);
+  return { values, shape };
+}
+
+/** @throws RangeError when it does not fit into the arrays that hold token ids: it would become another one */
+function asTokenId(id: number): number {
+  if (id === Math.trunc(id) && id >= -(2 ** 31) && id < 2 ** 31) return id;
+  throw new RangeError(`the token id ${id} is no int32`);
 }
 
 function integers(data: readonly JsonNumber[]): Int32Array | BigInt64Array {
@@ -88,7 +106,7 @@ function floats(data: readonly JsonNumber[]): Float32Array {
   return Float32Array.from(data, toNumber);
 }
 
-function toNumber(value: JsonNumber): number {
+export function toNumber(value: JsonNumber): number {
   return value === null ? Number.NaN : Number(value);
 }
 
@@ -101,14 +119,14 @@ function topkTable(rows: z.infer<typeof topkSchema>): TopkTable {
     logprobs: new Float32Array(k * rows.length).fill(TOPK_MASK),
   };
   for (const [position, row] of rows.entries()) {
-    for (const [rank, [tokenId, logprob]] of (row ?? []).entries()) {
-      table.tokenIds[position * k + rank] = tokenId;
+    for (const [rank, [id, logprob]] of (row ?? []).entries()) {
+      table.tokenIds[position * k + rank] = asTokenId(id);
       table.logprobs[position * k + rank] = toNumber(logprob);
     }
   }
   return table;
 }
 
-function mapValues<From, To>(record: Readonly<Record<string, From>>, change: (value: From) => To): Record<string, To> {
+export function mapValues<From, To>(record: Readonly<Record<string, From>>, change: (value: From) => To): Record<string, To> {
   return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value)]));
 }

@@ -40,6 +40,8 @@ export class Caller {
   readonly polls = new WeakMap<object, number>();
   /** The service has taken a protobuf body from this client. */
   takesProtobuf = false;
+  /** The service has `retrieve_futures`; null until it has answered one. */
+  hasFeed: boolean | null = null;
   #backPressure: BackPressure;
   #lastCompletionMs: number;
   #lastAnswerMs: number;
@@ -109,7 +111,7 @@ export class Caller {
 
   /** @throws ServiceFailed when the answer does not have the shape of the protocol */
   async json<Schema extends z.ZodType>(call: Call, schema: Schema): Promise<z.infer<Schema>> {
-    return parseJson(await this.send(call), schema, call.path, call.requestId);
+    return parseJson(await this.send(call), schema, this, call.path, call.requestId);
   }
 
   /** One request, repeated only to replace a refused token. @throws the signal's reason; CredentialRefused */
@@ -155,6 +157,7 @@ export class Caller {
   async close(): Promise<void> {
     this.#closing.abort(new RetryLater('this client was closed; make the call again from another one', { call: 'close' }));
     for (const stop of this.#onClose) stop();
+    this.credential.stop();
     await this.connection.connections.destroy();
   }
 
@@ -189,10 +192,16 @@ export class Caller {
     }
   }
 
+  /** Scrubbed before it is cut: a cut secret is not found. */
+  #brief(text: string): string {
+    return this.scrub(text).slice(0, LONGEST_DETAIL_CHARS);
+  }
+
   #noted(failure: Failure, call: Call): Failure {
     call.onFailure?.(failure);
     if (failure.status === 429 && call.phase === 'sample') this.#backPressure.noteBusy();
-    return { ...failure, detail: this.scrub(failure.detail).slice(0, LONGEST_DETAIL_CHARS) };
+    const { detail, requestId } = failure;
+    return { ...failure, detail: this.#brief(detail), requestId: requestId === null ? null : this.#brief(requestId) };
   }
 }
 

@@ -31,6 +31,8 @@ export type Failure = {
   readonly isProxyRejection: boolean;
   /** The request got through and was not answered in its time: what a service does that holds a poll for longer. */
   readonly isUnanswered: boolean;
+  /** The answer has more bytes than are read of any. */
+  readonly isTooLarge: boolean;
   readonly cause?: unknown;
 };
 
@@ -38,6 +40,7 @@ export type Failure = {
 export function errorOf(failure: Failure, call: string, subject: Subject): TinkerError {
   const { status, detail } = failure;
   const context: ErrorContext = { call, ...failure };
+  if (failure.isTooLarge) return new ServiceFailed(detail, context);
   switch (status) {
     case null:
       return new RetryLater(`no answer from the service (${detail})`, context);

@@ -33,6 +33,7 @@ export function failureOf(status: number, headers: Headers, bytes: Uint8Array, e
     isTokenRejected: status === 401 && String(headers['www-authenticate']).includes('error="invalid_token"'),
     isProxyRejection: false,
     isUnanswered: false,
+    isTooLarge: false,
   };
 }
 
@@ -47,6 +48,7 @@ export function connectionFailure(detail: string, cause: unknown): Failure {
     isTokenRejected: false,
     isProxyRejection: false,
     isUnanswered: cause instanceof errors.HeadersTimeoutError,
+    isTooLarge: false,
     cause,
   };
 }

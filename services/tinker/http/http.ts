@@ -1,5 +1,7 @@
-import { request } from 'undici';
+import { errors, request } from 'undici';
+import { BadRequest } from '../errors.ts';
 import type { Connection } from '../settings.ts';
+import { BodyTooLarge, readBody } from './body.ts';
 import type { Failure } from './classify.ts';
 import { connectionFailure, failureOf } from './http-failure.ts';
 
@@ -22,9 +24,13 @@ export type HttpAnswer = {
 };
 export type HttpOutcome = { readonly answer: HttpAnswer } | { readonly failure: Failure };
 
+/** So many times the longest pause within a body may all of it take. */
+const SLOWEST_BODY = 10;
+const MAX_ANSWER_BYTES = 2 ** 30;
+
 /**
  * One HTTP exchange. Anything but a 2xx answer comes back as a failure; one redirection of a GET is followed.
- * @throws the signal's reason when it was aborted
+ * @throws the signal's reason when it was aborted; BadRequest when a header cannot be sent
  */
 export async function exchange(connection: Connection, credential: string, call: HttpCall): Promise<HttpOutcome> {
   return exchangeAt(new URL(connection.apiUrl + call.path), { ...connection.headers, 'x-api-key': credential }, connection, call, true);
@@ -56,8 +62,10 @@ async function exchangeAt(
       dispatcher: connection.connections.dispatcher,
       ...(signal === undefined ? {} : { signal }),
     });
-    const bytes = await response.body.bytes();
     const { statusCode, headers } = response;
+    const declaredBytes = typeof headers['content-length'] === 'string' ? Number(headers['content-length']) : null;
+    const totalMs = SLOWEST_BODY * connection.requestTimeoutMs;
+    const bytes = await readBody(response.body, declaredBytes, { totalMs, maxBytes: MAX_ANSWER_BYTES });
     if (statusCode >= 200 && statusCode < 300) {
       const answer = { isProtobuf: String(headers['content-type']).includes('application/x-protobuf'), body: bytes };
       const { 'x-deprecation-note': note } = headers;
@@ -68,6 +76,8 @@ async function exchangeAt(
     return { failure: failureOf(statusCode, headers, bytes, connection.clock.epochMs()) };
   } catch (error) {
     signal?.throwIfAborted();
+    if (error instanceof errors.InvalidArgumentError) throw new BadRequest(`cannot be sent: ${error.message}`, { call: call.path });
+    if (error instanceof BodyTooLarge) return { failure: { ...connectionFailure(error.message, error), isTooLarge: true } };
     return { failure: connectionFailure(error instanceof Error ? error.message || String(errorCode(error)) : String(error), error) };
   }
 }

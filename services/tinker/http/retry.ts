@@ -73,7 +73,7 @@ export function isHeldPoll({ isUnanswered }: Failure, phase: Phase): boolean {
 function wantedDelayMs(failure: Failure, state: RetryState): number | null {
   const { status, shouldRetry } = failure;
   const { phase, failures, alike } = state;
-  if (phase === 'once') return null;
+  if (phase === 'once' || failure.isTooLarge) return null;
   if (phase === 'feed') return feedDelayMs(failure, state);
   if (failure.isProxyRejection && state.proxyRejections >= PROXY_REJECTIONS) return null;
   if (isHeldPoll(failure, phase)) return 0;

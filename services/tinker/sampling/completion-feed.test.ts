@@ -147,6 +147,71 @@ describe('one poll for all samples of a session', () => {
     expect(service.to('retrieve_futures').length).toBeLessThan(40);
   });
 
+  test('the same completions again and again are no news: it is asked ever more slowly', async () => {
+    const completions = [{ state: 'finished', request_id: 'older' }];
+    let cursor = 0;
+    service.usually('retrieve_futures', () => ({ json: { completions, cursor: cursor++ } }));
+    const sampling = sampler.sample({ ...REQUEST, signal: AbortSignal.timeout(700) });
+    await expect(sampling).rejects.toThrow(DOMException);
+    expect(service.to('retrieve_futures').length).toBeLessThan(40);
+  });
+
+  test.each([404, 405, 501])('%i: a service without the call is asked for each sample by itself, from then on', async (status) => {
+    service.usually('retrieve_futures', { status, json: { detail: 'Not Found' } });
+    const others = await client.sampler({ baseModel: 'm' });
+    const samples = await Promise.all([sampler, sampler, others].map((each) => each.sample(REQUEST)));
+    expect(samples.map(({ stop }) => stop)).toEqual(['stop', 'stop', 'stop']);
+    const { length } = service.to('retrieve_futures');
+    await (await client.sampler({ baseModel: 'm' })).sample(REQUEST);
+    await sampler.sample(REQUEST);
+    expect(service.to('retrieve_futures')).toHaveLength(length);
+    expect(service.to('create_sampling_session')).toHaveLength(3);
+    expect(service.to('asample')).toHaveLength(5);
+  });
+
+  test('404 from a service that has the call is a lost sampling session', async () => {
+    await sampler.sample(REQUEST);
+    await until(() => told().length === 1);
+    service.script('retrieve_futures', { status: 404 });
+    await sampler.sample(REQUEST);
+    expect(service.to('create_sampling_session')).toHaveLength(2);
+  });
+
+  test.each([
+    ['together', 0],
+    ['one after the completion of the other', 100],
+  ])('two samples that are promised one id both get its result: %s', async (_, delayMs) => {
+    const same = { json: { request_id: 'same' } };
+    service.script('asample', same, delayMs === 0 ? same : { ...same, delayMs });
+    service.usually('retrieve_future', { protobuf: encodeSampleResponse(ONE_SAMPLE) });
+    service.usually('retrieve_futures', 'hang');
+    const completions = [{ state: 'finished', request_id: 'same' }];
+    service.script('retrieve_futures', { json: { completions, cursor: 1 }, delayMs: 50 });
+    const samples = await Promise.all([sampler.sample(REQUEST), sampler.sample(REQUEST)]);
+    expect(samples.map(({ stop }) => stop)).toEqual(['stop', 'stop']);
+  });
+
+  test('of two that wait for one id, the abort of one leaves the other', async () => {
+    service.usually('asample', { json: { request_id: 'same' } });
+    service.usually('retrieve_future', { protobuf: encodeSampleResponse(ONE_SAMPLE) });
+    const completions = [{ state: 'finished', request_id: 'same' }];
+    service.script('retrieve_futures', { json: { completions, cursor: 1 }, delayMs: 150 });
+    const abandoned = sampler.sample({ ...REQUEST, signal: AbortSignal.timeout(50) });
+    const [kept] = await Promise.all([sampler.sample(REQUEST), expect(abandoned).rejects.toThrow(DOMException)]);
+    expect(kept.stop).toBe('stop');
+  });
+
+  test.each<[string, Reply, string]>([
+    ['no JSON', { text: '<html>' }, 'ServiceFailed'],
+    ['a wrong shape', { json: { completions: 5 } }, 'ServiceFailed'],
+    ['a refusal', { status: 422, headers: { 'x-request-id': 'http-1' } }, 'BadRequest'],
+  ])('%s: each of those who wait is told of its own request', async (_, reply, name) => {
+    service.usually('retrieve_futures', reply);
+    const failing = [sampler.sample(REQUEST), sampler.sample(REQUEST)];
+    await expect(failing[0]).rejects.toMatchObject({ name, call: 'retrieve_futures', requestId: expect.stringMatching(/^req-[01]$/) });
+    await expect(failing[1]).rejects.toMatchObject({ name, message: expect.stringMatching(/^retrieve_futures: (?!retrieve_futures)/) });
+  });
+
   test('closing the client ends the wait', async () => {
     service.usually('retrieve_futures', 'hang');
     const sampling = sampler.sample(REQUEST);

@@ -1,3 +1,4 @@
+import { TinkerError } from '../errors.ts';
 import { completionsSchema } from '../futures/answers.ts';
 import type { Call, Caller } from '../http/caller.ts';
 import { stalledError } from '../http/classify.ts';
@@ -5,34 +6,28 @@ import { connectionFailure } from '../http/http-failure.ts';
 import { parseJson } from '../http/parse-answer.ts';
 import { pendingDelayMs } from '../http/retry.ts';
 import { Waiting } from '../http/waiting.ts';
-
-/** The result's size in bytes; null when the service does not say. */
-type Completion = { readonly sizeBytes: number | null };
-/** `before`: the number of the first submission that began after it; only an earlier one may still come for it. */
-type Early = Completion & { readonly before: number };
-type Waiter = { readonly sinceMs: number; readonly resolve: (completion: Completion) => void; readonly reject: (error: unknown) => void };
+import { type Completion, CompletionBoard } from './completion-board.ts';
 
 const POLL_TIMEOUT_MS = 45_000;
 const ACKNOWLEDGE_TIMEOUT_MS = 5000;
+/** What servers without the call answer. */
+const MISSING_STATUSES: ReadonlySet<number | null> = new Set([404, 405, 501]);
+const OF_UNKNOWN_SIZE: Completion = { sizeBytes: null };
 
 /**
  * Which samples of one sampling session have ended, asked for with one long poll for all of them (`retrieve_futures`).
- * It asks only while somebody waits, and tells the service which results have been fetched.
+ * It asks only while somebody waits, and tells the service which results have been fetched. Where the service turns out not to have
+ * the call, each sample is polled for by itself: every wait here ends at once, with nothing known.
  */
 export class CompletionFeed {
   readonly #caller: Caller;
   readonly #samplingSessionId: string;
   readonly #clone: number;
   readonly #stalledMs: number;
-  readonly #waiters = new Map<string, Waiter>();
-  /** Completions that came before their sample was waited for, in the order in which they came. */
-  readonly #early = new Map<string, Early>();
-  /** The numbers of the submissions under way, in order. */
-  readonly #submissions = new Set<number>();
-  #nextSubmission = 0;
+  readonly #board = new CompletionBoard();
   /** What the service may forget and has not been told. */
   #fetched: string[] = [];
-  #emptyPolls = 0;
+  #idlePolls = 0;
   #cursor = 0;
   #toldCursor = 0;
   #isRunning = false;
@@ -48,45 +43,25 @@ export class CompletionFeed {
 
   /** Says that a sample is being submitted: its completion may come before that was answered. Call what it returns when it is waited for, or never will be. */
   expectOne(): () => void {
-    const number = this.#nextSubmission++;
-    this.#submissions.add(number);
-    return () => {
-      this.#submissions.delete(number);
-      this.#dropUnwanted();
-    };
+    return this.#board.expectOne();
   }
 
   /** Waits until the sample has ended, well or not. @throws TinkerError when the service cannot say; the signal's reason */
   async completion(requestId: string, signal: AbortSignal | undefined): Promise<Completion> {
     signal?.throwIfAborted();
-    const early = this.#early.get(requestId);
-    this.#early.delete(requestId);
-    if (early !== undefined) return early;
-    return new Promise((resolve, reject) => {
-      const onAbort = () => {
-        this.#waiters.delete(requestId);
-        if (this.#waiters.size === 0) this.#poll.abort();
-        reject(signal?.reason);
-      };
-      const done = () => signal?.removeEventListener('abort', onAbort);
-      this.#waiters.set(requestId, {
-        sinceMs: this.#caller.nowMs(),
-        resolve: (completion) => {
-          done();
-          resolve(completion);
-        },
-        reject: (error) => {
-          done();
-          reject(error);
-        },
-      });
-      signal?.addEventListener('abort', onAbort, { once: true });
-      this.#start();
-    });
+    if (this.#caller.hasFeed === false) return OF_UNKNOWN_SIZE;
+    const completion = this.#board.wait(requestId, this.#caller.nowMs(), signal);
+    if (this.#board.isWaitedFor) this.#start();
+    try {
+      return await completion;
+    } finally {
+      if (signal?.aborted && !this.#board.isWaitedFor) this.#poll.abort();
+    }
   }
 
   /** The result has been fetched: the service may forget it. */
   acknowledge(requestId: string): void {
+    if (this.#caller.hasFeed === false) return;
     this.#fetched.push(requestId);
     this.#start();
   }
@@ -95,16 +70,16 @@ export class CompletionFeed {
     if (this.#isRunning) return;
     this.#isRunning = true;
     this.#run()
-      .catch((error) => this.#failAll(error))
+      .catch((error) => this.#board.failAll(error))
       .finally(() => {
         this.#isRunning = false;
-        if (this.#waiters.size > 0) this.#start();
+        if (this.#board.isWaitedFor) this.#start();
       });
   }
 
   async #run(): Promise<void> {
     for (;;) {
-      if (this.#waiters.size > 0) await this.#pollOnce();
+      if (this.#board.isWaitedFor) await this.#pollOnce();
       else if (this.#fetched.length === 0 && this.#cursor === this.#toldCursor) return;
       else if (!(await this.#tell())) return;
     }
@@ -130,18 +105,24 @@ export class CompletionFeed {
           await waiting.after(outcome.failure, call);
           continue;
         }
-        const answer = parseJson(outcome.answer, completionsSchema, call.path);
+        const answer = parseJson(outcome.answer, completionsSchema, this.#caller, call.path);
         this.#toldCursor = this.#cursor;
         fetched.length = 0;
-        this.#note(answer);
-        if (answer.completions.length === 0) await this.#caller.sleep(pendingDelayMs(this.#emptyPolls++), signal);
-        else this.#emptyPolls = 0;
+        this.#caller.hasFeed = true;
+        if (this.#note(answer)) this.#idlePolls = 0;
+        else await this.#idle(signal);
         return;
       }
     } catch (error) {
       this.#fetched.push(...fetched);
-      if (!signal.aborted) this.#failAll(error);
+      if (!signal.aborted) this.#failed(error);
     }
+  }
+
+  /** A poll that brought nothing that is waited for, such as the same completions again. */
+  async #idle(signal: AbortSignal): Promise<void> {
+    this.#showWaits();
+    await this.#caller.sleep(pendingDelayMs(this.#idlePolls++), signal);
   }
 
   /** With nobody waiting, it only says what may be forgotten. False when that failed, which costs nothing: the next poll says it again. */
@@ -171,42 +152,29 @@ export class CompletionFeed {
     return fetched;
   }
 
-  #note({ completions, cursor }: ReturnType<typeof completionsSchema.parse>): void {
+  /** Returns whether somebody waited for one of the completions. */
+  #note({ completions, cursor }: ReturnType<typeof completionsSchema.parse>): boolean {
     this.#cursor = cursor;
-    for (const { request_id: requestId, response_payload_uncompressed_size: size } of completions) {
-      const waiter = this.#waiters.get(requestId);
-      this.#waiters.delete(requestId);
-      if (waiter === undefined) this.#early.set(requestId, { sizeBytes: size ?? null, before: this.#nextSubmission });
-      else waiter.resolve({ sizeBytes: size ?? null });
-    }
-    this.#dropUnwanted();
-    if (completions.length === 0) this.#showWaits();
-  }
-
-  /**
-   * Completions that no submission under way can be of: of abandoned samples, or of those whose submission lost its answer.
-   * The cursor says that they were heard; only what was fetched is acknowledged, as by the official client.
-   */
-  #dropUnwanted(): void {
-    const [oldest = Number.POSITIVE_INFINITY] = this.#submissions;
-    for (const [requestId, { before }] of this.#early) {
-      if (before > oldest) return;
-      this.#early.delete(requestId);
-    }
+    return this.#board.complete(
+      completions.map((each) => [each.request_id, { sizeBytes: each.response_payload_uncompressed_size ?? null }]),
+    );
   }
 
   #showWaits(): void {
-    for (const [requestId, waiter] of this.#waiters) {
-      this.#caller.noteWait('Sample', waiter.sinceMs, null, null);
-      const stalledForMs = this.#caller.stalledForMs(waiter.sinceMs);
+    for (const { requestId, sinceMs } of this.#board.waits()) {
+      this.#caller.noteWait('Sample', sinceMs, null, null);
+      const stalledForMs = this.#caller.stalledForMs(sinceMs);
       if (stalledForMs <= this.#stalledMs) continue;
-      this.#waiters.delete(requestId);
-      waiter.reject(stalledError({ ...connectionFailure('', undefined), requestId }, 'retrieve_futures', stalledForMs));
+      this.#board.fail(requestId, stalledError({ ...connectionFailure('', undefined), requestId }, 'retrieve_futures', stalledForMs));
     }
   }
 
-  #failAll(error: unknown): void {
-    for (const waiter of this.#waiters.values()) waiter.reject(error);
-    this.#waiters.clear();
+  #failed(error: unknown): void {
+    const isMissing = error instanceof TinkerError && MISSING_STATUSES.has(error.status);
+    if (isMissing && this.#caller.hasFeed !== true) {
+      this.#caller.hasFeed = false;
+      this.#fetched = [];
+      this.#board.completeAll(OF_UNKNOWN_SIZE);
+    } else this.#board.failAll(error);
   }
 }

@@ -55,7 +55,8 @@ export class SampleDispatch {
 
   /** Every submission has its own seq_id: a repeated one would bring the lost result back. */
   async run(options: AsampleOptions, signal: AbortSignal | undefined): Promise<DispatchedSample> {
-    const release = await this.#caller.backPressure.sample(this.#caller.untilClosed(signal));
+    // Samples that one poll serves are not counted.
+    const release = this.#usesFeed ? () => {} : await this.#caller.backPressure.sample(this.#caller.untilClosed(signal));
     try {
       for (let losses = 0; ; losses++) {
         const opened = this.#session;
@@ -92,7 +93,7 @@ export class SampleDispatch {
       const completion = await completing;
       const result = await retrieve(this.#caller, future, signal, { sizeBytes: completion?.sizeBytes ?? null, limits });
       session.feed?.acknowledge(future.requestId);
-      return { ...sampleOf(result, future), sequenceIds: future.sampleSequenceIds ?? [], requestId: future.requestId };
+      return { ...sampleOf(result, future, this.#caller), sequenceIds: future.sampleSequenceIds ?? [], requestId: future.requestId };
     } catch (error) {
       if (signal?.aborted && this.#flags.mayCancel()) this.#cancel(future.requestId);
       throw error;
@@ -122,12 +123,16 @@ export class SampleDispatch {
     }
   }
 
+  get #usesFeed(): boolean {
+    return this.#flags.useFeed && this.#caller.hasFeed !== false;
+  }
+
   #stalledMs(): number {
     return this.#flags.mayStall ? this.#caller.connection.stalledMs : Number.POSITIVE_INFINITY;
   }
 
   #newSession(id: string, clone = 0): Session {
-    const feed = this.#flags.useFeed ? new CompletionFeed(this.#caller, id, this.#stalledMs(), clone) : null;
+    const feed = this.#usesFeed ? new CompletionFeed(this.#caller, id, this.#stalledMs(), clone) : null;
     return { id, feed, nextSeqId: clone * SEQ_IDS_OF_A_CLONE, unusedSeqIds: [] };
   }
 
@@ -146,7 +151,7 @@ export class SampleDispatch {
 
   /** The sample was abandoned before the service had answered its submission. */
   #cancelLate(answer: HttpAnswer): void {
-    const promise = promiseSchema.safeParse(parseJson(answer, z.unknown(), 'asample'));
+    const promise = promiseSchema.safeParse(parseJson(answer, z.unknown(), this.#caller, 'asample'));
     if (promise.success) this.#cancel(promise.data.request_id);
   }
 

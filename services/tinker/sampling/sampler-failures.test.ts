@@ -40,6 +40,8 @@ afterEach(async () => {
   await service.stop();
 });
 
+const ONE_JSON = { tokens: [1], logprobs: [-1], stop_reason: 'stop' };
+
 function sampleOf(fields: Partial<typeof ONE_SAMPLE>): Reply {
   return { protobuf: encodeSampleResponse({ ...ONE_SAMPLE, ...fields }) };
 }
@@ -164,10 +166,18 @@ describe('failures are named after what to do', () => {
       sampleOf({ sequences: [{ tokens: Int32Array.of(1, 2), logprobs: Float32Array.of(-1), stopReason: 'stop', topk: null }] }),
     ],
     ['no sequence', sampleOf({ sequences: [] })],
+    ['a token id above int32', { json: { sequences: [{ tokens: [1, 4_294_967_297], logprobs: [-1, -1], stop_reason: 'stop' }] } }],
+    ['a likely token below int32', { json: { sequences: [{ ...ONE_JSON, topk_logprobs: [[[-2_147_483_649, -1]]] }] } }],
+    ['a likely token that is no integer', { json: { sequences: [{ ...ONE_JSON, topk_logprobs: [[[1.5, -1]]] }] } }],
   ])('%s in the result', async (_, reply) => {
     service.script('retrieve_future', reply);
     await expect(sampler.sample(REQUEST)).rejects.toThrow(ServiceFailed);
   });
+});
+
+test.each([4_294_967_297, -2_147_483_649])('the error names a token id that is none: %i', async (id) => {
+  service.script('retrieve_future', { json: { sequences: [{ ...ONE_JSON, tokens: [id] }] } });
+  await expect(sampler.sample(REQUEST)).rejects.toMatchObject({ name: 'ServiceFailed', message: expect.stringContaining(` ${id} `) });
 });
 
 describe('aborts', () => {

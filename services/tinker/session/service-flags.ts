@@ -45,12 +45,11 @@ export async function readFlags(caller: Caller): Promise<ServiceFlags> {
       dynamic = latest;
     });
   }
-  const useFeed = config.sample_use_retrieve_futures ?? false;
   caller.holdBack({
     sampleDispatchBytes: config.sample_dispatch_bytes_semaphore_size ?? DEFAULT_LIMITS.sampleDispatchBytes,
     trainingDispatchBytes: config.fwdbwd_dispatch_bytes_semaphore_size ?? DEFAULT_LIMITS.trainingDispatchBytes,
     responseBytes: config.inflight_response_bytes_semaphore_size ?? DEFAULT_LIMITS.responseBytes,
-    concurrentSamples: useFeed ? null : (config.sample_max_concurrent_requests ?? DEFAULT_LIMITS.concurrentSamples),
+    concurrentSamples: config.sample_max_concurrent_requests ?? DEFAULT_LIMITS.concurrentSamples,
   });
   return {
     chunks: {
@@ -60,7 +59,7 @@ export async function readFlags(caller: Caller): Promise<ServiceFlags> {
       compress: config.proto_compress_fwdbwd ?? false,
     },
     sampling: {
-      useFeed,
+      useFeed: config.sample_use_retrieve_futures ?? false,
       mayResubmit: !(config.sample_no_retries ?? false),
       mayStall: config.sample_enable_stuck_detection ?? true,
       mayCancel: () => dynamic.sample_cancel_enabled ?? false,

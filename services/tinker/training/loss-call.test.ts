@@ -163,6 +163,20 @@ describe('results', () => {
     expect(await failureOf(run({}, [datum(), datum(), datum()]))).toBeInstanceOf(TrainingStateUnknown);
   });
 
+  test.each([
+    [[2], [1, 2, 3, 4, 5]],
+    [[2], []],
+    [
+      [3, 2],
+      [1, 2, 3],
+    ],
+  ])('a JSON tensor of shape %j with the values %j is no result', async (shape, data) => {
+    service.script('retrieve_future', { json: { loss_fn_outputs: [{ logprobs: { data, shape } }] } });
+    const error = await failureOf(run({}, [datum()], true));
+    expect(error).toBeInstanceOf(ServiceFailed);
+    expect(error.message).toMatch(`a tensor of shape [${shape.join(', ')}] holds ${data.length} values`);
+  });
+
   test('text where a number belongs is no result', async () => {
     service.script('retrieve_future', { json: { loss_fn_outputs: [{ logprobs: { data: ['low'] } }] } });
     expect(await failureOf(run({}, [datum()]))).toBeInstanceOf(TrainingStateUnknown);

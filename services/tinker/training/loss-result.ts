@@ -20,20 +20,20 @@ export async function retrieveLoss(
   return keepingBlame(futures.length, forwardOnly, async () => {
     const chunks = futures.map((future, i) => ({ future, sent: targetCounts[i] ?? [] }));
     const outputs = await allOrNone(chunks, signal, async ({ future, sent }, signal) => {
-      const output = forwardBackwardOf(await retrieve(caller, future, signal), future);
+      const output = forwardBackwardOf(await retrieve(caller, future, signal), future, caller);
       requireResultsFor(sent, output.lossFnOutputs, future);
       return output;
     });
-    return combined(outputs, futures);
+    return combined(outputs, futures, caller);
   });
 }
 
-function combined(outputs: readonly ForwardBackwardOutput[], [first]: readonly Future[]): ForwardBackwardOutput {
+function combined(outputs: readonly ForwardBackwardOutput[], [first]: readonly Future[], caller: Caller): ForwardBackwardOutput {
   try {
     return combineOutputs(outputs);
-  } catch (cause) {
-    const context = { call: first?.type ?? 'ForwardBackward', requestId: first?.requestId ?? null, cause };
-    throw new ServiceFailed(cause instanceof Error ? cause.message : String(cause), context);
+  } catch (error) {
+    const context = { call: first?.type ?? 'ForwardBackward', requestId: first?.requestId ?? null };
+    throw new ServiceFailed(caller.scrub(error instanceof Error ? error.message : String(error)), context);
   }
 }
 

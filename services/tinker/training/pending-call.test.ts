@@ -132,6 +132,8 @@ test.each([
   [{ kind: 'optimStep', modelId: 'm', seqId: 1, requestIds: [] }, 'requestIds'],
   [{ kind: 'forwardBackward', modelId: 'm', seqId: 1, requestIds: ['a'] }, 'targetCounts'],
   [{ kind: 'forward', modelId: 'm', seqId: 1, requestIds: ['a', 'b'], targetCounts: [[1]] }, 'targetCounts'],
+  [{ kind: 'optimStep', modelId: 'm', seqId: 1, requestIds: ['a', 'b'] }, 'requestIds'],
+  [{ kind: 'saveAndSample', modelId: 'm', seqId: 1, requestIds: ['a'], samplingSessionSeqId: -1 }, 'samplingSessionSeqId'],
   ['text', 'the whole value'],
 ])('what is no saved call is refused by field: %j', (value, field) => {
   expect(() => parseSavedCall(value)).toThrow(BadRequest);
@@ -158,4 +160,17 @@ test('an ephemeral save may be made again with its saved number', async () => {
   const bodies = service.to('save_weights_for_sampler').map(({ json }) => json);
   expect(bodies[0]).toMatchObject({ seq_id: 3, sampling_session_seq_id: 7 });
   expect(bodies[1]).toEqual(bodies[0]);
+});
+
+test('an ephemeral save of another session’s model takes a number that its first client has not used, and keeps it', async () => {
+  service.usually('retrieve_future', { json: { sampling_session_id: 'other:sample:7' } });
+  const model = client.training('m', { nextSeqId: 3, sessionId: 'other' });
+  const pending = [await model.submitSaveAndSample(), await model.submitSaveAndSample()];
+  const kepts = pending.map(({ saved }) => kept(saved).samplingSessionSeqId);
+  const numbers = service.to('save_weights_for_sampler').map(({ json }) => json.sampling_session_seq_id);
+  expect(numbers).toEqual(kepts);
+  expect(numbers[0]).toBeGreaterThanOrEqual(1_000_000);
+  expect(numbers[1]).not.toBe(numbers[0]);
+  const own = await client.training('n', { nextSeqId: 1, sessionId: client.sessionId }).submitSaveAndSample();
+  expect(kept(own.saved).samplingSessionSeqId).toBe(0);
 });

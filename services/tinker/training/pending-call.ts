@@ -14,6 +14,8 @@ export type SavedCall<Kind extends CallKind = CallKind> = {
   readonly requestIds: readonly string[];
   /** Of forward and forwardBackward: chunk by chunk, how many targets each datum has; null where it has none. */
   readonly targetCounts?: TargetCounts | undefined;
+  /** Of saveAndSample: the number of its sampling session, to make the very same call again. */
+  readonly samplingSessionSeqId?: number | undefined;
 };
 
 const KINDS = Object.keys(READERS) as [CallKind, ...CallKind[]];
@@ -25,6 +27,11 @@ const savedCallSchema = z
     seqId: z.number().int().positive(),
     requestIds: z.array(z.string()).min(1),
     targetCounts: z.array(z.array(z.number().int().nonnegative().nullable())).optional(),
+    samplingSessionSeqId: z.number().int().nonnegative().optional(),
+  })
+  .refine(({ kind, requestIds }) => isLoss(kind) || requestIds.length === 1, {
+    path: ['requestIds'],
+    message: 'all calls but those over a batch have one request id',
   })
   .refine(({ kind, requestIds, targetCounts }) => !isLoss(kind) || targetCounts?.length === requestIds.length, {
     path: ['targetCounts'],

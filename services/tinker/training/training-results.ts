@@ -2,6 +2,7 @@ import type { SamplerPath, StatePath } from '../../../core/ids.ts';
 import { ServiceFailed, TrainingStateUnknown } from '../errors.ts';
 import { ephemeralSchema, loadedSchema, optimStepSchema, savedExternalSchema, savedSchema } from '../futures/answers.ts';
 import { type Future, type RequestType, retrieveJson } from '../futures/futures.ts';
+import { mapValues, toNumber } from '../futures/json-results.ts';
 import type { Caller } from '../http/caller.ts';
 import type { Sampler } from '../sampling/sampler.ts';
 import type { ForwardBackwardOutput } from '../wire/index.ts';
@@ -59,13 +60,8 @@ export const READERS: { readonly [Kind in CallKind]: Reader<CallResults[Kind]> }
   forward: loss(true),
   forwardBackward: loss(false),
   optimStep: async ({ caller }, { futures: [future] }, signal) => {
-    try {
-      return { metrics: (await retrieveJson(caller, known(future), optimStepSchema, signal)).metrics ?? {} };
-    } catch (error) {
-      if (!(error instanceof ServiceFailed)) throw error;
-      const message = `the update may or may not have been made (${error.message}); rebuild the model from its last saved state`;
-      throw new TrainingStateUnknown(message, { ...error, call: 'optim_step', cause: error });
-    }
+    const { metrics } = await updating(() => retrieveJson(caller, known(future), optimStepSchema, signal));
+    return { metrics: mapValues(metrics ?? {}, toNumber) };
   },
   saveState: async ({ caller }, { futures: [future] }, signal) =>
     (await retrieveJson(caller, known(future), savedSchema, signal)).path as StatePath,
@@ -80,6 +76,17 @@ export const READERS: { readonly [Kind in CallKind]: Reader<CallResults[Kind]> }
   loadState: async ({ caller }, { futures: [future] }, signal) =>
     (await retrieveJson(caller, known(future), loadedSchema, signal)).path ?? null,
 };
+
+/** Nobody can say whether an update was made whose submission or result was answered with something odd. */
+export async function updating<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof ServiceFailed)) throw error;
+    const message = `the update may or may not have been made (${error.message}); rebuild the model from its last saved state`;
+    throw new TrainingStateUnknown(message, { ...error, call: 'optim_step', cause: error });
+  }
+}
 
 function known(future: Future | undefined): Future {
   if (future === undefined) throw new RangeError('a saved call names at least one request id');

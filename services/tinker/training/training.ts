@@ -1,13 +1,12 @@
 import type { SamplerPath, StatePath } from '../../../core/ids.ts';
 import { BadRequest, SessionLost } from '../errors.ts';
-import { promiseSchema, unloadedSchema } from '../futures/answers.ts';
-import { type Future, retrieve, submit } from '../futures/futures.ts';
+import { promiseSchema, unloadAnswerSchema, unloadedSchema } from '../futures/answers.ts';
+import { type Future, retrieveJson, submit } from '../futures/futures.ts';
 import { refuseOtherKind } from '../paths.ts';
 import type { Sampler } from '../sampling/sampler.ts';
 import type { ForwardBackwardOutput, LossFnConfig, TrainingDatum } from '../wire/index.ts';
 import { CallOrder } from './call-order.ts';
 import { type ChunkPolicy, LossCall } from './loss-call.ts';
-import type { TargetCounts } from './loss-result.ts';
 import { type OptimizerParams, wireOptimizerParams } from './optimizer.ts';
 import { PendingCall, type SavedCall } from './pending-call.ts';
 import { type EphemeralOptions, type ExternalOptions, type LoadOptions, type SaveOptions, wireSave } from './save-options.ts';
@@ -19,12 +18,16 @@ import {
   REQUEST_TYPES,
   type ResultContext,
   type SavedExternal,
+  updating,
 } from './training-results.ts';
 
 /** Sequences, shifted: as rows by name, or in full with the protocol's names. */
 export type Batch = readonly (LossRows | TrainingDatum)[];
 export type CallOptions = { readonly signal?: AbortSignal };
 export type LossOptions = CallOptions & { readonly lossConfig?: LossFnConfig };
+
+/** What a saved call holds of some kinds only. */
+type Kept = Pick<SavedCall, 'targetCounts' | 'samplingSessionSeqId'>;
 
 /** What a training client takes from the client that made it. */
 export type TrainingContext = ResultContext & {
@@ -117,7 +120,7 @@ export class TrainingClient {
   submitSaveAndSample(options: EphemeralOptions = {}): Promise<PendingCall<'saveAndSample'>> {
     const seqId = options.samplingSessionSeqId ?? this.#context.takeSamplingSeqId();
     const fields = { sampling_session_seq_id: seqId, kind: options.kind ?? 'snapshot', ...wireSave(options) };
-    return this.#submit('saveAndSample', 'save_weights_for_sampler', fields, options);
+    return this.#submit('saveAndSample', 'save_weights_for_sampler', fields, options, { samplingSessionSeqId: seqId });
   }
 
   /** Saves the weights to be downloaded; see `checkpoints.externalWeightsUrls`. */
@@ -156,12 +159,12 @@ export class TrainingClient {
     const body = JSON.stringify({ model_id: this.modelId, type: 'unload_model' });
     const call = { method: 'POST', path: 'unload_model', body, phase: 'submit', subject: 'model', signal } as const;
     const { caller } = this.#context;
-    const answer = await caller.json(call, unloadedSchema);
+    const answer = await caller.json(call, unloadAnswerSchema);
     this.#order.fail(gone);
     const promise = promiseSchema.safeParse(answer);
     if (!promise.success) return;
     const future = { requestId: promise.data.request_id, type: 'UnloadModel', subject: 'model' } as const;
-    await retrieve(caller, future, signal);
+    await retrieveJson(caller, future, unloadedSchema, signal);
   }
 
   /** For callers that do not keep what they submit: any failure ends this client. */
@@ -184,27 +187,35 @@ export class TrainingClient {
     const order = { modelId: this.modelId, lossFn, lossFnConfig: lossConfig, forwardOnly: kind === 'forward', signal };
     const call = new LossCall(this.#context.caller, this.#context.chunks, datums.map(trainingDatum), order);
     const { targetCounts } = call;
-    return this.#taken(kind, targetCounts.length, (seqId) => call.submit(seqId), targetCounts);
+    return this.#taken(kind, targetCounts.length, (seqId) => call.submit(seqId), { targetCounts });
   }
 
-  #submit<Kind extends CallKind>(kind: Kind, path: string, fields: object, { signal }: CallOptions): Promise<PendingCall<Kind>> {
-    return this.#taken(kind, 1, async (seqId) => {
+  #submit<Kind extends CallKind>(
+    kind: Kind,
+    path: string,
+    fields: object,
+    { signal }: CallOptions,
+    kept: Kept = {},
+  ): Promise<PendingCall<Kind>> {
+    const send = async (seqId: number) => {
       const body = JSON.stringify({ model_id: this.modelId, seq_id: seqId, ...fields, type: path });
       const call = { method: 'POST', path, body, phase: 'submit', subject: 'model', signal } as const;
-      return [await submit(this.#context.caller, call, REQUEST_TYPES[kind], 'model')];
-    });
+      const taken = () => submit(this.#context.caller, call, REQUEST_TYPES[kind], 'model');
+      return [await (kind === 'optimStep' ? updating(taken) : taken())];
+    };
+    return this.#taken(kind, 1, send, kept);
   }
 
   async #taken<Kind extends CallKind>(
     kind: Kind,
     count: number,
     send: (firstSeqId: number) => Promise<readonly Future[]>,
-    targetCounts?: TargetCounts,
+    kept: Kept,
   ): Promise<PendingCall<Kind>> {
     const { nextSeqId: seqId } = this;
     const futures = await this.#order.submit(count, send);
     const requestIds = futures.map(({ requestId }) => requestId);
-    const saved = { kind, modelId: this.modelId, seqId, requestIds, ...(targetCounts === undefined ? {} : { targetCounts }) };
+    const saved = { kind, modelId: this.modelId, seqId, requestIds, ...kept };
     return new PendingCall(saved, futures, this.#context, (error) => this.#order.fail(error));
   }
 }

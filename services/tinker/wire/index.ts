@@ -26,4 +26,4 @@ export {
   topkRow,
 } from './sample-response.ts';
 export { withSparseInputs } from './sparse.ts';
-export { asTensorValue, type TensorInput, type TensorValue } from './tensor-values.ts';
+export { asTensorValue, requireCount, type TensorInput, type TensorValue } from './tensor-values.ts';

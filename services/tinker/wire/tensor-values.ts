@@ -56,10 +56,15 @@ export function fromWireTensor(tensor: Tensor): TensorValue {
   }
   const values = readValues(data.value ?? new Uint8Array(0), tensor.dtype);
   if (shape.length === 0) return { values, shape: [values.length] };
-  const expected = elementCount(shape);
-  if (expected !== values.length)
-    throw new RangeError(`a tensor of shape [${shape.join(', ')}] holds ${values.length} values, not ${expected}`);
+  requireCount(shape, values.length);
   return { values, shape };
+}
+
+/** @throws RangeError when a dense tensor of that shape has another number of values */
+export function requireCount(shape: readonly number[], count: number): void {
+  const expected = elementCount(shape);
+  if (expected === count) return;
+  throw new RangeError(`a tensor of shape [${shape.join(', ')}] holds ${count} values, not ${expected}`);
 }
 
 /** int32 widens to int64 and bfloat16 to float32, which is how the protocol's own client reads them. */
