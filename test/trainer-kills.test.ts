@@ -1,26 +1,18 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { uniformStream } from '../trainer/engine/random.ts';
+import { trainerFolders } from './support/trainer-folders.ts';
 import { ADAM, STUDENT } from './trainer-fixture.ts';
-import { killTrainerAtStart, startTrainerProcess, textDatum, untrainedWeights, WireClient } from './trainer-process.ts';
+import { killTrainerAtStart, startTrainerProcess, textDatum, WireClient } from './trainer-process.ts';
 
 /** Besides, every fourth time the next start is killed, too. */
 const KILLS = 16;
 /** Calls that are sent before the result of the first of them is waited for. */
 const AHEAD = 4;
 
-const folder = mkdtempSync(join(tmpdir(), 'trainer-kills-'));
-let weights: string;
-beforeAll(() => {
-  weights = untrainedWeights();
-});
-afterAll(() => {
-  rmSync(folder, { recursive: true });
-  rmSync(weights, { recursive: true });
-});
+const { folder, weights } = trainerFolders('trainer-kills');
 
 type Call = (client: WireClient, model: string, seq: number) => Promise<unknown>;
 const gradient = (round: number): Call => {

@@ -33,15 +33,17 @@ export type TrainerFlags = {
   readonly apiKey?: string;
   /** A fault plan's file, or `-` for a plan that is put at run time. */
   readonly faults?: string;
+  /** Variables besides our own. */
+  readonly env?: Readonly<Record<string, string>>;
 };
 
-function launch({ state, weights, port = 0, apiKey, faults }: TrainerFlags): ChildProcess {
+function launch({ state, weights, port = 0, apiKey, faults, env = {} }: TrainerFlags): ChildProcess {
   const script = fileURLToPath(new URL('../trainer/main.ts', import.meta.url));
   const flags = ['--port', String(port), '--state', state];
   if (weights !== undefined) flags.push('--weights', weights);
   if (apiKey !== undefined) flags.push('--api-key', apiKey);
   if (faults !== undefined) flags.push('--faults', faults);
-  return spawn(process.execPath, [script, ...flags], { stdio: ['ignore', 'pipe', 'pipe'] });
+  return spawn(process.execPath, [script, ...flags], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
 }
 
 /** Starts the real service and waits until it says that it serves. */

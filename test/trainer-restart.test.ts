@@ -1,20 +1,12 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { Journal } from '../trainer/service/journal.ts';
-import { decodeSample, startTrainerProcess, type Trainer, textDatum, untrainedWeights, WireClient } from './trainer-process.ts';
+import { trainerFolders } from './support/trainer-folders.ts';
+import { decodeSample, startTrainerProcess, type Trainer, textDatum, WireClient } from './trainer-process.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'trainer-restart-'));
-let weights: string;
-beforeAll(() => {
-  weights = untrainedWeights();
-});
-afterAll(() => {
-  rmSync(folder, { recursive: true });
-  rmSync(weights, { recursive: true });
-});
+const { folder, weights } = trainerFolders('trainer-restart');
 
 const adam = { learning_rate: 0.01, beta1: 0.9, beta2: 0.95, eps: 1e-8, weight_decay: 0.01, grad_clip_norm: 1 };
 const batch = (seed: number) =>
@@ -57,7 +49,7 @@ async function outcome(state: string, client: WireClient, model: string) {
     );
   }
   const models = join(state, 'models', readdirSync(join(state, 'models'))[0] ?? '');
-  const files = ['weights/end.safetensors', 'weights/end.optimizer.safetensors', 'sampler_weights/end.safetensors'];
+  const files = ['weights/end@10.safetensors', 'weights/end@10.optimizer.safetensors', 'sampler_weights/end@11.safetensors'];
   return { results, files: files.map((file) => readFileSync(join(models, file)).toString('base64')) };
 }
 

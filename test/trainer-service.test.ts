@@ -133,7 +133,33 @@ describe('refusals', () => {
       'asample',
       (id) => fixture.sampleBody(id, { prompt: { chunks: [{ type: 'encoded_text', tokens: [1, 500] }] } }),
       400,
-      'token 500',
+      'token 500 at 1',
+    ],
+    [
+      'a token beyond 32 bits, in a second chunk',
+      'asample',
+      (id) =>
+        fixture.sampleBody(id, { prompt: { chunks: [...textPrompt('ab').chunks, { type: 'encoded_text', tokens: [1, 2 ** 32 + 1] }] } }),
+      400,
+      'token 4294967297 at 3 is outside the vocabulary (0 to 127)',
+    ],
+    [
+      'a target beyond 32 bits',
+      'asample',
+      (id) =>
+        fixture.sampleBody(id, {
+          prompt: textPrompt('abc'),
+          target_prompt_logprobs: { data: [1, 2 ** 32 + 1], dtype: 'int64', shape: [2, 1] },
+        }),
+      400,
+      'target_prompt_logprobs: token 4294967297 at 1',
+    ],
+    [
+      'a stop beyond 32 bits',
+      'asample',
+      (id) => fixture.sampleBody(id, { sampling_params: { max_tokens: 1, stop: [2 ** 32 + 10] } }),
+      400,
+      'stop: 4294967306',
     ],
     [
       'an image',
@@ -206,7 +232,7 @@ describe('starting', () => {
     const other = mkdtempSync(join(tmpdir(), 'trainer-other-'));
     const [busy, shared, bare] = await Promise.all([
       runTrainerProcess({ state: other, weights: fixture.weights, port }),
-      runTrainerProcess({ state: fixture.state, weights: fixture.weights }),
+      runTrainerProcess({ state: fixture.state, weights: fixture.weights, env: { TMPDIR: other } }),
       runTrainerProcess({ state: other, weights: other }),
     ]);
     expect(busy).toEqual({ code: 2, stderr: expect.stringContaining(`--port ${port}: the port is in use`) });

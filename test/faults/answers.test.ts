@@ -1,21 +1,20 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { faultReports, firedBy, on, putFaults } from '../support/faults.ts';
-import { ADAM, TrainerFixture } from '../trainer-fixture.ts';
+import { withFaultyTrainer } from '../support/faulty-trainer.ts';
+import { ADAM, type TrainerFixture } from '../trainer-fixture.ts';
 import { KEY, runTrainerProcess, startTrainerProcess } from '../trainer-process.ts';
 
 /** Faults of the trainer's plan that show in a single answer, as a plain HTTP client meets them. */
 
 let fixture: TrainerFixture;
 let url: string;
-beforeAll(async () => {
-  fixture = await TrainerFixture.start({ faults: '-' });
+withFaultyTrainer((started) => {
+  fixture = started;
   url = fixture.trainer.url;
 });
-beforeEach(() => putFaults(url));
-afterAll(() => fixture.stop());
 
 const send = (path: string, body: unknown = {}, method = 'POST') =>
   fetch(`${url}/api/v1/${path}`, {

@@ -79,20 +79,52 @@ export async function failureOf(work: Promise<unknown>): Promise<TinkerError> {
   return outcome;
 }
 
+const everyRequest = ({ call, future }: Kind, fault: RuleInput['fault']): RuleInput[] => [
+  on(call, fault, { ...always, ...(future ? { for: future } : {}) }),
+];
+/** Polls of the call's future meet the fault; the submission is accepted and counted. */
+const everyPoll = ({ call, future }: Kind, fault: RuleInput['fault']): RuleInput[] => [
+  on('retrieve_future', fault, { ...always, ...(future ? { for: future } : {}) }),
+  on(call, { kind: 'delay_promise', ms: 1 }, future ? { for: future } : {}),
+];
+
 /** The failure when every request of a call meets this fault, and how many requests were made. */
-export async function failure({ call, make }: Kind, desk: Desk, fault: RuleInput['fault']) {
-  await putFaults(desk.url, on(call, fault, always));
-  const error = await failureOf(make(desk));
+export async function failure(kind: Kind, desk: Desk, fault: RuleInput['fault']) {
+  await putFaults(desk.url, ...everyRequest(kind, fault));
+  const error = await failureOf(kind.make(desk));
   const [report] = await faultReports(desk.url);
   return { error, requests: report?.matched };
 }
 
 /** The same for every poll of the call's future; the call itself is accepted. */
-export async function pollFailure({ call, future, make }: Kind, desk: Desk, fault: RuleInput['fault']) {
-  const poll = on('retrieve_future', fault, { ...always, ...(future ? { for: future } : {}) });
-  const submission = on(call, { kind: 'delay_promise', ms: 1 }, future ? { for: future } : {});
-  await putFaults(desk.url, poll, submission);
-  const error = await failureOf(make(desk));
+export async function pollFailure(kind: Kind, desk: Desk, fault: RuleInput['fault']) {
+  await putFaults(desk.url, ...everyPoll(kind, fault));
+  const error = await failureOf(kind.make(desk));
   const [polls, submissions] = await faultReports(desk.url);
   return { error, polls: polls?.matched, submissions: submissions?.matched };
+}
+
+/** The same for several kinds at once, each with a client of its own: for faults that the client waits at. No two of a call for the same future. */
+export async function failuresAtOnce(kinds: readonly Kind[], url: string, fault: RuleInput['fault'], at: 'request' | 'poll') {
+  const rulesOf = at === 'request' ? everyRequest : everyPoll;
+  const desks = await Promise.all(kinds.map(async (kind) => ({ kind, desk: await openDesk(url) })));
+  await putFaults(url, ...kinds.flatMap((kind) => rulesOf(kind, fault)));
+  const errors = await Promise.all(desks.map(({ kind, desk }) => failureOf(kind.make(desk))));
+  const counts = (await faultReports(url)).map(({ matched }) => matched);
+  await putFaults(url);
+  await Promise.all(desks.map(({ desk }) => desk.client.close()));
+  const perKind = counts.length / kinds.length;
+  return errors.map((error, i) => ({ call: kinds[i]?.call, error, counts: counts.slice(perKind * i, perKind * (i + 1)) }));
+}
+
+/** The kinds in as few groups as can be met by faults at once. */
+export function groups(kinds: readonly Kind[]): Kind[][] {
+  const found: Kind[][] = [];
+  for (const kind of kinds) {
+    const isFree = (group: readonly Kind[]) => !group.some(({ call, future }) => call === kind.call && future === kind.future);
+    const group = found.find(isFree);
+    if (group === undefined) found.push([kind]);
+    else group.push(kind);
+  }
+  return found;
 }

@@ -1,35 +1,17 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { BillingPaused, SessionLost, TinkerClient, TrainingStateUnknown } from '../../services/tinker/index.ts';
 import { on, putFaults } from '../support/faults.ts';
-import { TrainerFixture } from '../trainer-fixture.ts';
+import { withDesk } from '../support/faulty-trainer.ts';
 import { KEY } from '../trainer-process.ts';
-import {
-  ALL,
-  type Desk,
-  failure,
-  failureOf,
-  IN_SESSION,
-  named,
-  openDesk,
-  pollFailure,
-  SAMPLING,
-  TRAINING,
-  withFuture,
-} from './client-calls.ts';
+import { ALL, type Desk, failure, failureOf, IN_SESSION, named, pollFailure, SAMPLING, TRAINING, withFuture } from './client-calls.ts';
 import { ADAM, BATCH } from './client-program.ts';
 
 /** An empty account, and things that are gone: the client says so at once, by the class that tells what to do. */
 
-let fixture: TrainerFixture;
 let desk: Desk;
-beforeAll(async () => {
-  fixture = await TrainerFixture.start({ faults: '-' });
+withDesk((opened) => {
+  desk = opened;
 });
-beforeEach(async () => {
-  desk = await openDesk(fixture.trainer.url);
-});
-afterEach(() => desk.client.close());
-afterAll(() => fixture.stop());
 
 describe('an empty account', () => {
   const fault = { kind: 'status', status: 402, detail: 'no funds' } as const;

@@ -1,20 +1,27 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { BadRequest, CredentialRefused, RetryLater } from '../../services/tinker/index.ts';
-import { TrainerFixture } from '../trainer-fixture.ts';
-import { ALL, type Desk, FROM_STATE, failure, named, openDesk, pollFailure, TRAINING, withFuture } from './client-calls.ts';
+import type { RuleInput } from '../../trainer/faults/plan.ts';
+import { withDesk } from '../support/faulty-trainer.ts';
+import {
+  ALL,
+  type Desk,
+  FROM_STATE,
+  failure,
+  failuresAtOnce,
+  groups,
+  type Kind,
+  named,
+  pollFailure,
+  TRAINING,
+  withFuture,
+} from './client-calls.ts';
 
 /** Refusals and services that do not come back: the client stops after no more requests than make sense. */
 
-let fixture: TrainerFixture;
 let desk: Desk;
-beforeAll(async () => {
-  fixture = await TrainerFixture.start({ faults: '-' });
+withDesk((opened) => {
+  desk = opened;
 });
-beforeEach(async () => {
-  desk = await openDesk(fixture.trainer.url);
-});
-afterEach(() => desk.client.close());
-afterAll(() => fixture.stop());
 
 describe('what is refused', () => {
   const older = ALL.filter((kind) => kind !== FROM_STATE);
@@ -51,23 +58,43 @@ describe('what is refused', () => {
 });
 
 describe('a service that does not come back', () => {
-  it.each(named(ALL, ['drop', 'empty_400'] as const))('%s: %s', async (_, fault, kind) => {
-    const { error, requests } = await failure(kind, desk, { kind: fault });
-    expect(error).toBeInstanceOf(RetryLater);
-    expect(error.status).toBeNull();
-    expect(requests).toBeGreaterThan(1);
+  const seen = async (kinds: readonly Kind[], fault: RuleInput['fault'], at: 'request' | 'poll') =>
+    (await failuresAtOnce(kinds, desk.url, fault, at)).map(({ call, error, counts }) => ({
+      call,
+      isRetryLater: error instanceof RetryLater,
+      status: error.status,
+      detail: error.detail,
+      isTriedAgain: (counts[0] ?? 0) > 1,
+      submissions: at === 'poll' ? counts[1] : null,
+    }));
+
+  it.each(table(ALL, ['drop', 'empty_400'] as const))('%s: %s', async (_, kind, kinds) => {
+    expect(await seen(kinds, { kind }, 'request')).toEqual(
+      kinds.map(({ call }) => ({
+        call,
+        isRetryLater: true,
+        status: null,
+        detail: expect.anything(),
+        isTriedAgain: true,
+        submissions: null,
+      })),
+    );
   });
 
-  it.each(named(ALL, [503] as const))('%s: %d', async (_, status, kind) => {
-    const { error, requests } = await failure(kind, desk, { kind: 'status', status, detail: 'closed' });
-    expect(error).toBeInstanceOf(RetryLater);
-    expect([error.status, error.detail]).toEqual([status, 'closed']);
-    expect(requests).toBeGreaterThan(1);
+  it.each(table(ALL, [503] as const))('%s: %d', async (_, status, kinds) => {
+    expect(await seen(kinds, { kind: 'status', status, detail: 'closed' }, 'request')).toEqual(
+      kinds.map(({ call }) => ({ call, isRetryLater: true, status, detail: 'closed', isTriedAgain: true, submissions: null })),
+    );
   });
 
-  it.each(named(withFuture(ALL), [503] as const))('%s: %d at every poll', async (_, status, kind) => {
-    const { error, submissions } = await pollFailure(kind, desk, { kind: 'status', status });
-    expect(error).toBeInstanceOf(RetryLater);
-    expect([error.status, submissions]).toEqual([status, 1]);
+  it.each(table(withFuture(ALL), [503] as const))('%s: %d at every poll', async (_, status, kinds) => {
+    expect(await seen(kinds, { kind: 'status', status, detail: 'closed' }, 'poll')).toEqual(
+      kinds.map(({ call }) => ({ call, isRetryLater: true, status, detail: 'closed', isTriedAgain: true, submissions: 1 })),
+    );
   });
 });
+
+/** Rows of a table test: what is called, what varies, the kinds of call. */
+function table<T>(all: readonly Kind[], varied: readonly T[]): [string, T, Kind[]][] {
+  return groups(all).flatMap((kinds) => varied.map((each): [string, T, Kind[]] => [kinds.map(({ call }) => call).join(', '), each, kinds]));
+}

@@ -1,22 +1,18 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { WaitReport } from '../../services/tinker/index.ts';
 import type { RuleInput } from '../../trainer/faults/plan.ts';
 import { faultReports, firedBy, on, putFaults } from '../support/faults.ts';
-import { TrainerFixture } from '../trainer-fixture.ts';
+import { withFaultyTrainer } from '../support/faulty-trainer.ts';
 import { CALLS, FUTURES, runProgram } from './client-program.ts';
 
 /** Faults that the client waits out or mends: every call of the program meets them once, and its outcome is the undisturbed one. */
 
-let fixture: TrainerFixture;
 let url: string;
 let undisturbed: Awaited<ReturnType<typeof runProgram>>;
-beforeAll(async () => {
-  fixture = await TrainerFixture.start({ faults: '-' });
-  url = fixture.trainer.url;
+withFaultyTrainer(async ({ trainer }) => {
+  url = trainer.url;
   undisturbed = await runProgram(url);
 });
-beforeEach(() => putFaults(url));
-afterAll(() => fixture.stop());
 
 type Fault = RuleInput['fault'];
 const once = <T>(list: readonly T[]) => list.map(() => 1);
@@ -26,15 +22,15 @@ describe('at every call', () => {
     ['an empty 400', { kind: 'empty_400' }],
     ['a connection closed before the call', { kind: 'drop' }],
     ['a connection closed after the call', { kind: 'drop_after' }],
-    ['no answer until the connection is closed', { kind: 'hang', ms: 200 }],
-    ['a late promise', { kind: 'delay_promise', ms: 200 }],
+    ['no answer until the connection is closed', { kind: 'hang', ms: 30 }],
+    ['a late promise', { kind: 'delay_promise', ms: 30 }],
     ['a call that arrives twice, answered first', { kind: 'duplicate_promise' }],
     ['a call that arrives twice, answered second', { kind: 'duplicate_promise', send: 'second' }],
     ['408', { kind: 'status', status: 408, retry_after_ms: 20, queue_state: 'paused_capacity' }],
     ['409', { kind: 'status', status: 409, retry_after_ms: 20 }],
     ['429', { kind: 'status', status: 429, retry_after_ms: 20 }],
     ['500', { kind: 'status', status: 500, retry_after_ms: 20 }],
-    ['502', { kind: 'status', status: 502 }],
+    ['502', { kind: 'status', status: 502, retry_after_ms: 20 }],
     ['503, to be retried', { kind: 'status', status: 503, retry_after_ms: 20, should_retry: true }],
     ['503, not to be retried at once', { kind: 'status', status: 503, retry_after_ms: 20, should_retry: false }],
     ['504', { kind: 'status', status: 504, retry_after_ms: 20 }],
@@ -50,8 +46,8 @@ describe('at every wait for a result', () => {
     ['an empty 400', { kind: 'empty_400' }],
     ['a connection closed before the poll', { kind: 'drop' }],
     ['a connection closed instead of the result', { kind: 'drop_after' }],
-    ['no answer until the connection is closed', { kind: 'hang', ms: 200 }],
-    ['a late answer', { kind: 'delay_promise', ms: 200 }],
+    ['no answer until the connection is closed', { kind: 'hang', ms: 30 }],
+    ['a late answer', { kind: 'delay_promise', ms: 30 }],
     ['a poll that arrives twice', { kind: 'duplicate_promise', send: 'second' }],
     ['400, for once', { kind: 'status', status: 400 }],
     ['408', { kind: 'status', status: 408, queue_state: 'paused_capacity' }],
@@ -61,7 +57,7 @@ describe('at every wait for a result', () => {
     ['503', { kind: 'status', status: 503 }],
     ['504', { kind: 'status', status: 504 }],
     ['a result that is pending for some polls', { kind: 'pending', polls: 3 }],
-    ['a result that is pending for a time', { kind: 'pending', ms: 200, queue_state: 'paused_rate_limit' }],
+    ['a result that is pending for a time', { kind: 'pending', ms: 60, queue_state: 'paused_rate_limit' }],
   ])('%s', async (_, fault) => {
     await putFaults(url, ...FUTURES.map((type) => on('retrieve_future', fault, { for: type })));
     expect(await runProgram(url)).toEqual(undisturbed);
@@ -109,11 +105,11 @@ describe('while it waits', () => {
     await putFaults(
       url,
       on('optim_step', { kind: 'status', status: 429, retry_after_s: 1 }),
-      on('asample', { kind: 'status', status: 429, retry_after_s: 1 }),
+      on('asample', { kind: 'status', status: 429, retry_after_ms: 300 }),
     );
     const startMs = performance.now();
     expect(await runProgram(url, watched)).toEqual(undisturbed);
-    expect(performance.now() - startMs).toBeGreaterThanOrEqual(2000);
+    expect(performance.now() - startMs).toBeGreaterThanOrEqual(1300);
     expect(waits.map(({ call }) => call)).toEqual(expect.arrayContaining(['optim_step', 'asample']));
   });
 
@@ -135,7 +131,7 @@ describe('while it waits', () => {
 
   it('a request without an answer is sent again after its time', async () => {
     await putFaults(url, on('asample', { kind: 'hang', ms: 60_000 }));
-    expect(await runProgram(url, { requestTimeoutMs: 1500 })).toEqual(undisturbed);
+    expect(await runProgram(url, { requestTimeoutMs: 800 })).toEqual(undisturbed);
     expect(await firedBy(url)).toEqual([1]);
   });
 });

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { decodeForwardBackwardOutput, decodeSampleResponse } from '../../services/tinker/wire/index.ts';
+import { describe, expect, it } from 'vitest';
+import { decodeForwardBackwardOutput, decodeSampleResponse, topkRow } from '../../services/tinker/wire/index.ts';
 import type { RuleInput } from '../../trainer/faults/plan.ts';
 import { firedBy, on, putFaults } from '../support/faults.ts';
-import { STUDENT, TrainerFixture } from '../trainer-fixture.ts';
+import { withFaultyTrainer } from '../support/faulty-trainer.ts';
+import { STUDENT, type TrainerFixture } from '../trainer-fixture.ts';
 import { textDatum } from '../trainer-process.ts';
 
 /** Faults of the trainer's plan that spoil or hold back results. */
@@ -11,14 +12,12 @@ let fixture: TrainerFixture;
 let url: string;
 let sampler: string;
 let model: string;
-beforeAll(async () => {
-  fixture = await TrainerFixture.start({ faults: '-' });
+withFaultyTrainer(async (started) => {
+  fixture = started;
   url = fixture.trainer.url;
   sampler = await fixture.sampler({ base_model: STUDENT });
   model = await fixture.createModel();
 });
-beforeEach(() => putFaults(url));
-afterAll(() => fixture.stop());
 
 type Answer = Uint8Array | Record<string, unknown>;
 let seq = 0;
@@ -97,6 +96,29 @@ describe('results of samples', () => {
     expect(Math.max(...moved)).toBeLessThan(distribution === 'uniform' ? 0.0101 : 0.05);
     expect(await jittered(1)).toEqual(one);
     expect(await jittered(2)).not.toEqual(one);
+  });
+
+  it('noise on the tables of likeliest tokens: every row likeliest first still, and what is masked stays masked', async () => {
+    const more = { prompt_logprobs: true, topk_prompt_logprobs: 3, topk_sample_logprobs: 3 };
+    const tables = async () => {
+      const answer = await fixture.client.call('asample', fixture.sampleBody(sampler, more));
+      const { sequences, topkPromptLogprobs } = decodeSampleResponse(binary(answer));
+      return { samples: sequences[0]?.topk ?? null, prompt: topkPromptLogprobs };
+    };
+    const before = await tables();
+    await putFaults(url, onSample({ kind: 'jitter', amount_nats: 0.5, in: 'prompt' }));
+    const { samples, prompt } = await tables();
+    expect(samples).toEqual(before.samples);
+    expect(prompt?.logprobs).not.toEqual(before.prompt?.logprobs);
+    const rows = (table: typeof prompt) => Array.from({ length: table?.length ?? 0 }, (_, i) => (table ? topkRow(table, i) : []));
+    expect(rows(prompt)[0]).toEqual([]);
+    for (const [i, row] of rows(prompt).entries()) {
+      expect(row).toEqual(row.toSorted((a, b) => b.logprob - a.logprob));
+      const ids = row.map(({ tokenId }) => tokenId);
+      expect(new Set(ids)).toEqual(new Set(rows(before.prompt)[i]?.map(({ tokenId }) => tokenId)));
+    }
+    await putFaults(url, onSample({ kind: 'jitter', amount_nats: 0.5, in: 'samples' }));
+    expect((await tables()).samples).not.toEqual(before.samples);
   });
 
   it('one log-probability too many, and none at all', async () => {

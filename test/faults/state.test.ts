@@ -1,18 +1,17 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { firedBy, on, putFaults } from '../support/faults.ts';
-import { ADAM, STUDENT, TrainerFixture, textPrompt } from '../trainer-fixture.ts';
+import { withFaultyTrainer } from '../support/faulty-trainer.ts';
+import { ADAM, STUDENT, type TrainerFixture, textPrompt } from '../trainer-fixture.ts';
 import { decodeLoss, textDatum } from '../trainer-process.ts';
 
 /** Faults of the trainer's plan about what it keeps and what it takes. */
 
 let fixture: TrainerFixture;
 let url: string;
-beforeAll(async () => {
-  fixture = await TrainerFixture.start({ faults: '-' });
+withFaultyTrainer((started) => {
+  fixture = started;
   url = fixture.trainer.url;
 });
-beforeEach(() => putFaults(url));
-afterAll(() => fixture.stop());
 
 const datum = textDatum('cp sun map\n');
 const status = async (path: string, body: unknown) => (await fixture.client.send('POST', path, body)).status;

@@ -1,30 +1,28 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import getPort from 'get-port';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { trainerFolders } from '../support/trainer-folders.ts';
 import { STUDENT } from '../trainer-fixture.ts';
-import { startTrainerProcess, type Trainer, untrainedWeights } from '../trainer-process.ts';
+import { startTrainerProcess, type Trainer } from '../trainer-process.ts';
 import type { DriveResults, StepRecord } from './recorder.ts';
+import { STEPS } from './step-names.ts';
 
 const PROGRAM = fileURLToPath(new URL('./main.ts', import.meta.url));
 /** What the official client's recordings of the same calls hold. */
 const RECORDED = fileURLToPath(new URL('../fixtures/tinker/results.skyrl-0.4.0.sdk-0.38.0-shimmed.json', import.meta.url));
 
-const folder = mkdtempSync(join(tmpdir(), 'tinker-drive-'));
-const weights = untrainedWeights();
+const { folder, weights } = trainerFolders('tinker-drive');
 let trainer: Trainer;
 
 beforeAll(async () => {
   trainer = await startTrainerProcess({ state: join(folder, 'state'), weights });
 });
 
-afterAll(async () => {
-  await trainer.kill('SIGTERM');
-  for (const path of [folder, weights]) rmSync(path, { recursive: true });
-});
+afterAll(() => trainer.kill('SIGTERM'));
 
 const run = (args: readonly string[], env: Record<string, string> = {}) =>
   execa(process.execPath, [PROGRAM, ...args], { reject: false, env: { TINKER_API_KEY: '', TINKER_CREDENTIAL_CMD: '', ...env } });
@@ -47,6 +45,7 @@ describe('against the embedded trainer', () => {
   test('the steps are the recorded ones, in their order', () => {
     expect(results.sdk).toMatch(/^stillroom-\d/);
     expect(results.steps.map(({ step }) => step)).toEqual(read(RECORDED).steps.map(({ step }) => step));
+    expect(results.steps.map(({ step }) => step)).toEqual(STEPS);
     expect(output).toContain('so the key is tml-dev');
     expect(output).toMatch(/^optim_step_adam ok [\d.]+$/m);
   });
@@ -103,6 +102,12 @@ test.each([
   [['--base-url', 'http://127.0.0.1:1', '--model', 'm', '--out', 'o', '--training-bodies', 'xml'], 'protobuf, json'],
   [['--base-url', 'http://tinker.invalid', '--model', 'm', '--out', 'o'], 'TINKER_API_KEY'],
   [['--base-url', 'http://127.0.0.1:1', '--model', 'm', '--out', 'o', '--step-timeout', '0'], 'above 0'],
+  [
+    ['--base-url', 'http://127.0.0.1:1', '--model', 'm', '--out', 'o', '--skip', 'get_info,get_inof'],
+    'no step is called get_inof; the steps are:',
+  ],
+  [['--base-url', 'http://127.0.0.1:1', '--model', 'm', '--out', join(folder, 'none', 'o')], 'no such file or directory'],
+  [['--base-url', 'http://127.0.0.1:1', '--model', 'm', '--out', folder], 'is a folder'],
 ])('bad settings %j: exit 2', async (args, said) => {
   const { exitCode, stderr } = await run(args);
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining(said)]);
@@ -110,8 +115,27 @@ test.each([
 
 test('a service that is not there: exit 1', async () => {
   const args = ['--base-url', `http://127.0.0.1:${await getPort()}`, '--model', 'm', '--out', join(folder, 'none.json')];
+  args.push('--patience', '0.5');
   const { exitCode, stderr } = await run(args);
   expect([exitCode, stderr]).toEqual([1, expect.stringContaining('no answer from the service')]);
+}, 30_000);
+
+test('a service that dies midway: exit 1, saying since when, with what there is written', async () => {
+  const doomed = await startTrainerProcess({ state: join(folder, 'doomed'), weights });
+  const out = join(folder, 'midway.json');
+  const driving = run(['--base-url', doomed.url, '--model', STUDENT, '--out', out, '--patience', '1']);
+  while (!existsSync(out) || read(out).steps.length < 4) await sleep(20);
+  await doomed.kill('SIGKILL');
+  const { exitCode, stderr } = await driving;
+  const { steps } = read(out);
+  expect([exitCode, stderr]).toEqual([
+    1,
+    expect.stringContaining(
+      `the service has given no sign of life since '${steps.at(-1)?.step}'; what it was asked until then is in ${out}`,
+    ),
+  ]);
+  expect(steps.filter(({ error }) => error !== undefined)).toHaveLength(1);
+  expect(readdirSync(folder).filter((name) => name.endsWith('.partial'))).toEqual([]);
 }, 30_000);
 
 function keysOf(value: unknown, path = ''): string[] {

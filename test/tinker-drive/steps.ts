@@ -1,7 +1,8 @@
 import type { AdamParams, ForwardBackwardOutput, LossFnConfig, LossRows, Sampler, TinkerClient } from '../../services/tinker/index.ts';
-import type { Recorder, StepOutcome } from './recorder.ts';
+import type { Recorder, StepOutcome, Work } from './recorder.ts';
 import { capabilitiesShape, checkpointShape, infoShape, runShape, weightsShape } from './rest-shape.ts';
 import { numbers, sampleShape } from './sdk-shape.ts';
+import type { StepName } from './step-names.ts';
 import { asOutcome, fresh, fromState, type Trainee } from './trainee.ts';
 
 /**
@@ -25,45 +26,45 @@ export type Drive = {
 };
 
 export async function drive({ recorder, client, baseUrl, apiKey, model }: Drive): Promise<void> {
-  const step = <T>(name: string, seconds: number | null, work: () => Promise<StepOutcome<T>>) =>
-    recorder.step(name, work, ...(seconds === null ? [] : [seconds * 1000]));
-  const raw = (path: string, body: object) => rawPost(`${baseUrl}/api/v1/${path}`, apiKey, body);
+  const step: Step = (name, seconds, work) => recorder.step(name, work, ...(seconds === null ? [] : [seconds * 1000]));
+  const raw = (path: string, body: object, signal: AbortSignal) => rawPost(`${baseUrl}/api/v1/${path}`, apiKey, body, signal);
 
   await step('get_server_capabilities', null, async () => shown(capabilitiesShape(await client.capabilities())));
-  const first = await step('create_lora_training_client', 180, () => fresh(client, model, 7));
+  const first = await step('create_lora_training_client', 180, (signal) => fresh(client, model, 7, signal));
   await step('get_info', null, async () => shown(infoShape(await client.getInfo(made(first).modelId))));
   const losses = [datum(A, { weights: [0, 0, 1, 1, 1, 1] }), datum(B, { weights: [0.5, 1, 0, 1] })];
-  const forward = (trainee: Trainee | null) => made(trainee).do((training) => training.forward(losses, 'cross_entropy'));
-  await step('forward_cross_entropy', 180, async () => asOutcome(await forward(first)));
-  const scored = await step('forward_backward_cross_entropy', 180, async () =>
-    asOutcome(await made(first).do((training) => training.forwardBackward(losses, 'cross_entropy'))),
+  const forward = async (trainee: Trainee | null, signal: AbortSignal) =>
+    asOutcome(await made(trainee).do((training) => training.forward(losses, 'cross_entropy', { signal })));
+  await step('forward_cross_entropy', 180, (signal) => forward(first, signal));
+  const scored = await step('forward_backward_cross_entropy', 180, async (signal) =>
+    asOutcome(await made(first).do((training) => training.forwardBackward(losses, 'cross_entropy', { signal }))),
   );
-  await step('optim_step_adam', 120, async () => shown(await made(first).do((training) => training.optimStep(STEP_1))));
-  await step('forward_cross_entropy_after', 120, async () => asOutcome(await forward(first)));
+  await step('optim_step_adam', 120, async (signal) => shown(await made(first).do((training) => training.optimStep(STEP_1, { signal }))));
+  await step('forward_cross_entropy_after', 120, (signal) => forward(first, signal));
 
   const policy = policyDatums(scored);
-  const backward = async (trainee: Trainee | null, loss: string, lossConfig: LossFnConfig = {}) =>
-    asOutcome(await made(trainee).do((training) => training.forwardBackward(policy, loss, { lossConfig })));
-  await step('forward_backward_importance_sampling', 120, () => backward(first, 'importance_sampling'));
-  await step('forward_backward_ppo', 120, () => backward(first, 'ppo', PPO_CLIP));
-  await step('optim_step_2', 120, async () => shown(await made(first).do((training) => training.optimStep(STEP_2))));
-  const samplerPath = await step('save_weights_for_sampler', 120, async () => {
-    const path = await made(first).do((training) => training.saveForSampler('sampler-001'));
+  const backward = (trainee: Trainee | null, loss: string, lossConfig: LossFnConfig) => async (signal: AbortSignal) =>
+    asOutcome(await made(trainee).do((training) => training.forwardBackward(policy, loss, { lossConfig, signal })));
+  await step('forward_backward_importance_sampling', 120, backward(first, 'importance_sampling', {}));
+  await step('forward_backward_ppo', 120, backward(first, 'ppo', PPO_CLIP));
+  await step('optim_step_2', 120, async (signal) => shown(await made(first).do((training) => training.optimStep(STEP_2, { signal }))));
+  const samplerPath = await step('save_weights_for_sampler', 120, async (signal) => {
+    const path = await made(first).do((training) => training.saveForSampler('sampler-001', { signal }));
     return { value: path, result: { path, type: 'save_weights_for_sampler' } };
   });
   const fromPath = await step('create_sampling_client_from_path', 120, async () =>
     opened(await client.sampler({ samplerPath: made(samplerPath) })),
   );
-  const ephemeral = await step('save_weights_and_get_sampling_client', 120, async () =>
-    opened(await made(first).do((training) => training.saveAndSample())),
+  const ephemeral = await step('save_weights_and_get_sampling_client', 120, async (signal) =>
+    opened(await made(first).do((training) => training.saveAndSample({ signal }))),
   );
   await samples(step, fromPath ?? ephemeral);
-  await step('sample_base_model', 120, async () =>
-    sampled(await client.sampler({ baseModel: model }), { maxTokens: 4, temperature: 0, seed: 1 }),
+  await step('sample_base_model', 120, async (signal) =>
+    sampled(await client.sampler({ baseModel: model }), { maxTokens: 4, temperature: 0, seed: 1, signal }),
   );
 
-  const state = await step('save_state', 120, async () => {
-    const path = await made(first).do((training) => training.saveState('state-001'));
+  const state = await step('save_state', 120, async (signal) => {
+    const path = await made(first).do((training) => training.saveState('state-001', { signal }));
     return { value: path, result: { path, type: 'save_weights' } };
   });
   const { checkpoints, trainingRuns, weights } = client.rest;
@@ -77,35 +78,38 @@ export async function drive({ recorder, client, baseUrl, apiKey, model }: Drive)
     return shown({ training_runs: items.map(runShape), cursor: { offset: 0, limit: 5, total_count: totalCount } });
   });
   await step('weights_info', 30, async () => shown(weightsShape(await weights.info(made(state)))));
-  await step('create_training_client_from_state', 120, async () => asOutcome(await forward(await fromState(client, made(state), false))));
-  await step('create_training_client_from_state_with_optimizer', 120, async () =>
-    asOutcome(await forward(await fromState(client, made(state), true))),
+  await step('create_training_client_from_state', 120, async (signal) =>
+    forward(await fromState(client, made(state), { optimizer: false, signal }), signal),
   );
-  const second = await step('create_second_training_client', 120, () => fresh(client, model, 8));
-  const load = (optimizer: boolean) =>
+  await step('create_training_client_from_state_with_optimizer', 120, async (signal) =>
+    forward(await fromState(client, made(state), { optimizer: true, signal }), signal),
+  );
+  const second = await step('create_second_training_client', 120, (signal) => fresh(client, model, 8, signal));
+  const load = (optimizer: boolean) => (signal: AbortSignal) =>
     made(second).do(async (training) => {
-      const pending = await training.submitLoadState(made(state), { optimizer });
-      return shown({ path: await pending.result(), model_id: training.modelId, type: 'load_weights' });
+      const pending = await training.submitLoadState(made(state), { optimizer, signal });
+      return shown({ path: await pending.result({ signal }), model_id: training.modelId, type: 'load_weights' });
     });
-  await step('load_state_on_fresh_client', 60, () => load(false));
-  await step('forward_after_load_state', 60, async () => asOutcome(await forward(second)));
-  await step('load_state_with_optimizer_not_first', 60, () => load(true));
-  const third = await step('create_third_training_client', 120, () => fresh(client, model, 9));
-  await step('forward_backward_cispo', 30, () => backward(third, 'cispo', PPO_CLIP));
-  const fourth = await step('create_fourth_training_client', 120, () => fresh(client, model, 10));
-  await step('forward_backward_dro', 30, () => backward(fourth, 'dro', { beta: 0.05 }));
+  await step('load_state_on_fresh_client', 60, load(false));
+  await step('forward_after_load_state', 60, (signal) => forward(second, signal));
+  await step('load_state_with_optimizer_not_first', 60, load(true));
+  const third = await step('create_third_training_client', 120, (signal) => fresh(client, model, 9, signal));
+  await step('forward_backward_cispo', 30, backward(third, 'cispo', PPO_CLIP));
+  const fourth = await step('create_fourth_training_client', 120, (signal) => fresh(client, model, 10, signal));
+  await step('forward_backward_dro', 30, backward(fourth, 'dro', { beta: 0.05 }));
   await step('set_checkpoint_ttl', 20, async () => done(await checkpoints.setTtl(made(state), 7200)));
   await step('publish_checkpoint', 20, async () => done(await checkpoints.publish(made(state))));
   await step('delete_checkpoint', 30, async () => shown((await checkpoints.delete(made(state))) ?? null));
-  await step('raw_unload_model', 30, () => raw('unload_model', { model_id: made(fourth).modelId, type: 'unload_model' }));
-  await step('raw_unknown_future', 70, () => raw('retrieve_future', { request_id: '999999' }));
+  await step('raw_unload_model', 30, (signal) => raw('unload_model', { model_id: made(fourth).modelId, type: 'unload_model' }, signal));
+  await step('raw_unknown_future', 70, (signal) => raw('retrieve_future', { request_id: '999999' }, signal));
   await step('service_client_close', 20, async () => shown((await client.close('success')) ?? null));
 }
 
-type Step = <T>(name: string, seconds: number | null, work: () => Promise<StepOutcome<T>>) => Promise<T | null>;
+type Step = <T>(name: StepName, seconds: number | null, work: Work<T>) => Promise<T | null>;
 
 async function samples(step: Step, sampler: Sampler | null): Promise<void> {
-  const ask = (options: Parameters<typeof sampled>[1]) => () => sampled(made(sampler), options);
+  const ask = (options: Omit<Parameters<typeof sampled>[1], 'signal'>) => (signal: AbortSignal) =>
+    sampled(made(sampler), { ...options, signal });
   const greedy = await step('sample_greedy', 180, ask({ maxTokens: 8, temperature: 0, seed: 42 }));
   const two = { numSamples: 2, maxTokens: 8, temperature: 1, seed: 42 };
   await step('sample_seed42_n2', 180, ask(two));
@@ -118,7 +122,9 @@ async function samples(step: Step, sampler: Sampler | null): Promise<void> {
   const short = { maxTokens: 2, temperature: 0, seed: 1 };
   await step('sample_prompt_logprobs_topk', 180, ask({ ...short, includePromptLogprobs: true, topkPromptLogprobs: 3 }));
   await step('sample_topk_sample_logprobs', 60, ask({ ...short, topkSampleLogprobs: 2 }));
-  await step('compute_logprobs', 120, async () => shown(numbers((await made(sampler).promptLogprobs(Int32Array.from(A))).logprobs)));
+  await step('compute_logprobs', 120, async (signal) =>
+    shown(numbers((await made(sampler).promptLogprobs(Int32Array.from(A), { signal })).logprobs)),
+  );
 }
 
 async function sampled(sampler: Sampler, options: Omit<Parameters<Sampler['sampleAll']>[0], 'prompt'>) {
@@ -164,8 +170,8 @@ function made<T>(value: T | null): T {
   return value;
 }
 
-async function rawPost(url: string, apiKey: string, body: object) {
+async function rawPost(url: string, apiKey: string, body: object, signal: AbortSignal) {
   const headers = { 'content-type': 'application/json', 'x-api-key': apiKey };
-  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
+  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body), signal });
   return shown({ status: response.status, body: (await response.text()).slice(0, 300) });
 }

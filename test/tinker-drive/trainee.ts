@@ -25,13 +25,15 @@ export class Trainee {
   }
 }
 
-export async function fresh(client: TinkerClient, baseModel: string, seed: number): Promise<StepOutcome<Trainee>> {
-  const created = await client.createModel({ baseModel, rank: RANK, seed, trainUnembed: false });
+export async function fresh(client: TinkerClient, baseModel: string, seed: number, signal: AbortSignal): Promise<StepOutcome<Trainee>> {
+  const created = await client.createModel({ baseModel, rank: RANK, seed, trainUnembed: false, signal });
   return { value: new Trainee(client, created), result: '<client object>' };
 }
 
-export async function fromState(client: TinkerClient, path: StatePath, optimizer: boolean): Promise<Trainee> {
-  return new Trainee(client, await client.createModelFromState(path, { optimizer }));
+type FromStateOptions = { readonly optimizer: boolean; readonly signal: AbortSignal };
+
+export async function fromState(client: TinkerClient, path: StatePath, options: FromStateOptions): Promise<Trainee> {
+  return new Trainee(client, await client.createModelFromState(path, options));
 }
 
 export function asOutcome(output: ForwardBackwardOutput): StepOutcome<ForwardBackwardOutput> {

@@ -1,6 +1,7 @@
 import { uniformStream } from '../engine/random.ts';
 import type { Call } from './call.ts';
 import type { FaultOf } from './fault-schemas.ts';
+import { fitsPattern } from './pattern.ts';
 import type { Rule } from './plan.ts';
 
 /** Numbers in [0, 1), the same for the same rule and the same turn. */
@@ -12,7 +13,6 @@ const TURNS = 2 ** 20;
 /** A rule at work: it counts what matches and says when its fault happens. The same requests in the same order give the same faults. */
 export class ActiveRule {
   readonly rule: Rule;
-  readonly #pattern: RegExp;
   /** The turn at which each future was hit, null when it was spared. */
   readonly #turns = new Map<string, number | null>();
   readonly #holds = new Map<string, { polls: number; readonly sinceMs: number }>();
@@ -21,7 +21,6 @@ export class ActiveRule {
 
   constructor(rule: Rule) {
     this.rule = rule;
-    this.#pattern = new RegExp(`^${rule.on.split('*').map(escaped).join('.*')}$`);
   }
 
   /** The rule, how many requests matched it, and in how many its fault happened. */
@@ -30,7 +29,7 @@ export class ActiveRule {
   }
 
   matches({ path, type }: Call): boolean {
-    return this.#pattern.test(path) && (this.rule.for === undefined || this.rule.for === type);
+    return fitsPattern(this.rule.on, path) && (this.rule.for === undefined || this.rule.for === type);
   }
 
   /** Counts a match; null when it is spared. */
@@ -78,5 +77,3 @@ export class ActiveRule {
     return uniformStream(this.rule.seed * TURNS + (turn % TURNS));
   }
 }
-
-const escaped = (text: string): string => text.replace(/[.+?^${}()|[\]\\]/g, '\\$&');

@@ -1,6 +1,7 @@
-import { zstdDecompressSync } from 'node:zlib';
 import { fromBinary } from '@bufbuild/protobuf';
+import { decompressBody } from '../../services/tinker/wire/index.ts';
 import { ForwardBackwardRequestSchema } from '../../services/tinker/wire/tinker_public_pb.ts';
+import { MAX_BODY_BYTES } from '../service/http/bodies.ts';
 import { readAddress } from '../service/loss-batch.ts';
 import type { RequestType } from './plan.ts';
 
@@ -11,6 +12,8 @@ export type Call = {
   readonly path: string;
   readonly headers: Headers;
   readonly body: Uint8Array<ArrayBuffer>;
+  /** The body of a forward_backward, unpacked; null for other calls and when it cannot be unpacked. */
+  readonly message: Uint8Array | null;
   /** The fields of a JSON body; none when it has another form. */
   readonly json: Readonly<Record<string, unknown>>;
   readonly type: RequestType | null;
@@ -25,7 +28,8 @@ export async function readCall(request: Request, path: string, typeOf: (requestI
   const body = new Uint8Array(await request.arrayBuffer());
   const json = jsonFields(body);
   const { method, headers } = request;
-  const loss = path === 'forward_backward' ? lossAddress(headers, body) : null;
+  const message = path === 'forward_backward' ? await unpacked(headers, body) : null;
+  const loss = message && parsed(() => readAddress(message));
   const requestId = typeof json.request_id === 'string' ? json.request_id : null;
   const [place = '', placeId = ''] = path.split('/');
   const named = [json.model_id, json.session_id, json.sampling_session_id, requestId, loss?.modelId];
@@ -36,6 +40,7 @@ export async function readCall(request: Request, path: string, typeOf: (requestI
     path,
     headers,
     body,
+    message,
     json,
     requestId,
     type,
@@ -56,8 +61,8 @@ export function contextTokens(call: Call): { readonly total: number; readonly wo
   return { total: prompt + more, words: `prompt (${prompt}) and max_tokens (${asked})` };
 }
 
-function longestSequence(call: Call): { readonly total: number; readonly words: string } | null {
-  const request = parsed(() => fromBinary(ForwardBackwardRequestSchema, plainBytes(call.headers, call.body)));
+function longestSequence({ message }: Call): { readonly total: number; readonly words: string } | null {
+  const request = message && parsed(() => fromBinary(ForwardBackwardRequestSchema, message));
   if (request === null) return null;
   const lengths = request.data.map(({ modelInput }) =>
     modelInput.reduce((sum, { chunk }) => sum + (chunk.case === 'encodedText' ? chunk.value.tokens.byteLength / 4 : 0), 0),
@@ -71,10 +76,6 @@ function jsonFields(body: Uint8Array): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
 }
 
-function lossAddress(headers: Headers, body: Uint8Array): ReturnType<typeof readAddress> | null {
-  return parsed(() => readAddress(plainBytes(headers, body)));
-}
-
 /** Null for a body of another form than its call has: the service itself says so. */
 function parsed<T>(parse: () => T): T | null {
   try {
@@ -84,8 +85,10 @@ function parsed<T>(parse: () => T): T | null {
   }
 }
 
-const plainBytes = (headers: Headers, body: Uint8Array): Uint8Array =>
-  headers.get('content-encoding') === 'zstd' ? new Uint8Array(zstdDecompressSync(body)) : body;
+async function unpacked(headers: Headers, body: Uint8Array): Promise<Uint8Array | null> {
+  if (headers.get('content-encoding') !== 'zstd') return body;
+  return decompressBody(body, MAX_BODY_BYTES).catch(() => null);
+}
 
 const TYPE_OF_CALL: Readonly<Record<string, RequestType>> = {
   create_model: 'CreateModel',

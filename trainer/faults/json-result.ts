@@ -1,5 +1,6 @@
+import { TOPK_MASK } from '../../services/tinker/wire/index.ts';
 import { StopReason, type TopkLogprobs } from '../../services/tinker/wire/tinker_public_pb.ts';
-import { floatsOf, type OpenResult, rowsOf, widthOf } from './results.ts';
+import { floatsOf, intsOf, type OpenResult, rowsOf, widthOf } from './results.ts';
 
 /** A result as servers of before the binary form send it. What is not finite becomes null, as JSON has no word for it. */
 export function jsonResult(result: OpenResult): Readonly<Record<string, unknown>> {
@@ -41,9 +42,7 @@ function topkRows({ tokenIds, logprobs, k, length }: TopkLogprobs): ([number, nu
   const values = floatsOf(logprobs);
   return Array.from({ length }, (_, position) => {
     const row = Array.from({ length: k }, (_, rank): [number, number] => [ids[position * k + rank] ?? 0, values[position * k + rank] ?? 0]);
-    const meant = row.filter(([, logprob]) => logprob > -99_999);
+    const meant = row.filter(([, logprob]) => logprob > TOPK_MASK);
     return meant.length === 0 ? null : meant;
   });
 }
-
-const intsOf = (bytes: Uint8Array): Int32Array => new Int32Array(new Uint8Array(bytes).buffer);

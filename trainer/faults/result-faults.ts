@@ -1,22 +1,33 @@
 import type { Draws } from './active-rule.ts';
+import { candidateTables, editCandidates } from './candidates.ts';
 import type { FaultOf, ResultFault } from './fault-schemas.ts';
 import { type Edit, editLogprobs, hasLogprobs, type OpenResult } from './results.ts';
 
 /** Whether a result has what the fault spoils. */
 export const concernsResult = (fault: ResultFault, result: OpenResult): boolean =>
-  fault.kind === 'json_result' || hasLogprobs(result, fault.in);
+  fault.kind === 'json_result' ||
+  hasLogprobs(result, fault.in) ||
+  (fault.kind === 'jitter' && candidateTables(result, fault.in).length > 0);
 
 /** Spoils a result. The form of a result is not its content: `json_result` changes nothing here. */
 export function alterResult(fault: ResultFault, result: OpenResult, draws: Draws): void {
-  if (fault.kind !== 'json_result') editLogprobs(result, fault.in, editOf(fault, draws));
+  if (fault.kind === 'json_result') return;
+  editLogprobs(result, fault.in, editOf(fault, draws));
+  if (fault.kind !== 'jitter') return;
+  for (const table of candidateTables(result, fault.in)) editCandidates(table, jittering(fault, draws));
 }
+
+const jittering =
+  ({ amount_nats, distribution }: FaultOf<'jitter'>, draws: Draws) =>
+  (logprob: number): number =>
+    Math.min(logprob + amount_nats * noise(distribution, draws), 0);
 
 function editOf(fault: Exclude<ResultFault, FaultOf<'json_result'>>, draws: Draws): Edit {
   switch (fault.kind) {
     case 'logprobs':
       return overwriting(fault, draws);
     case 'jitter':
-      return (row) => row.map((value) => Math.min(value + fault.amount_nats * noise(fault.distribution, draws), 0));
+      return (row) => row.map(jittering(fault, draws));
     case 'extra_logprob':
       return (row, width) => Float32Array.of(...row, ...Array.from({ length: width }, () => -1));
     case 'omit_logprobs':

@@ -78,4 +78,6 @@ function writeRows(batched: BatchedTensor, rows: readonly Float32Array[]): void 
 }
 
 export const floatsOf = (bytes: Uint8Array): Float32Array => new Float32Array(new Uint8Array(bytes).buffer);
-const bytesOf = (floats: Float32Array): Uint8Array => new Uint8Array(floats.buffer, floats.byteOffset, floats.byteLength);
+export const intsOf = (bytes: Uint8Array): Int32Array => new Int32Array(new Uint8Array(bytes).buffer);
+export const bytesOf = (values: Float32Array | Int32Array): Uint8Array =>
+  new Uint8Array(values.buffer, values.byteOffset, values.byteLength);

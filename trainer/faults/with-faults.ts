@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Http2Bindings, HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Hono } from 'hono';
+import type { Handle } from '../service/http/gate.ts';
 import { parsePath } from '../service/ids.ts';
 import { refusal } from './answers.ts';
 import { type Call, readCall } from './call.ts';
@@ -16,17 +16,17 @@ import { closeResult, openResult } from './results.ts';
 
 const API = '/api/v1/';
 
-/** Puts a fault plan before the service, and `/faults` beside it, which shows and changes the plan. */
-export function withFaults(app: Hono, plan: Plan): (request: Request, env: HttpBindings | Http2Bindings) => Promise<Response> {
+/** Puts a fault plan before the service and behind its gate, and `/faults` beside it, which shows and changes the plan. */
+export function withFaults(app: Hono, plan: Plan): Handle {
   const book = new FaultBook(plan);
   app.route('/', faultRoutes(book));
   const service = new FaultyService(app, book);
-  return async (request, env) => {
+  return async (request, connection) => {
     const { pathname } = new URL(request.url);
-    if (!pathname.startsWith(API)) return app.fetch(request, env);
+    if (!pathname.startsWith(API)) return app.fetch(request, connection);
     const ending = await service.answer(request, pathname.slice(API.length));
     if (ending !== 'closed') return ending;
-    env.outgoing.destroy();
+    connection.outgoing.destroy();
     return RESPONSE_ALREADY_SENT;
   };
 }
@@ -92,7 +92,7 @@ class FaultyService {
 
   async #spoiled(call: Call, answer: Response): Promise<Response> {
     if (call.path !== 'retrieve_future' || call.requestId === null || answer.status !== 200) return answer;
-    if (this.#forgotten.has(call.requestId)) await this.#forget(call, answer.clone());
+    if (this.#forgotten.has(call.requestId)) await this.#forget(answer.clone());
     if (answer.headers.get('content-type') !== 'application/x-protobuf') return answer;
     const result = openResult(new Uint8Array(await answer.clone().arrayBuffer()), call.type === 'Sample' ? 'sample' : 'loss');
     const happened: ResultFault['kind'][] = [];
@@ -109,12 +109,12 @@ class FaultyService {
   }
 
   /** Deletes what was saved, as soon as it is saved and before anybody is told. */
-  async #forget({ headers }: Call, answer: Response): Promise<void> {
+  async #forget(answer: Response): Promise<void> {
     const { path } = (await answer.json()) as { readonly path?: string };
     const saved = path === undefined ? null : parsePath(path);
     if (saved === null) return;
     const url = `http://127.0.0.1${API}training_runs/${saved.run}/checkpoints/${saved.kind}/${saved.name}`;
-    await this.#app.fetch(new Request(url, { method: 'DELETE', headers: { 'x-api-key': headers.get('x-api-key') ?? '' } }));
+    await this.#app.fetch(new Request(url, { method: 'DELETE' }));
   }
 }
 

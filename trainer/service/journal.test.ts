@@ -59,6 +59,34 @@ describe('a journal', () => {
     journal.close();
   });
 
+  it.each([1, 11, 12, 13, 4096])('cuts off a tail of %i zeros, as a power cut leaves it, also in the middle of a record', (zeros) => {
+    const first = open().journal;
+    first.append({ n: 1 });
+    const whole = first.sizeBytes;
+    first.append({ n: 2 }, new Uint8Array(9).fill(7));
+    const bytes = readFileSync(first.path);
+    for (let cut = whole; cut < bytes.length; cut += 1) {
+      writeFileSync(first.path, Buffer.concat([bytes.subarray(0, cut), Buffer.alloc(zeros)]));
+      const second = open();
+      expect(second.records.map((record) => record.header)).toEqual([{ n: 1 }]);
+      expect(statSync(first.path).size).toBe(whole);
+    }
+    writeFileSync(first.path, Buffer.alloc(zeros));
+    expect(open().records).toEqual([]);
+    expect(statSync(first.path).size).toBe(0);
+  });
+
+  it('refuses zeros that whole records follow, and leaves the file as it is', () => {
+    const first = open().journal;
+    first.append({ n: 1 });
+    const damagedAt = first.sizeBytes;
+    const after = Buffer.from(readFileSync(first.path));
+    const damaged = Buffer.concat([after, Buffer.alloc(4096), after]);
+    writeFileSync(first.path, damaged);
+    expect(open).toThrow(new RegExp(`j\\.log: damaged at byte ${damagedAt}`));
+    expect(readFileSync(first.path)).toEqual(damaged);
+  });
+
   it('refuses a file that is damaged before its end, and leaves it as it is', () => {
     const first = open().journal;
     first.append({ n: 1 });
@@ -75,6 +103,16 @@ describe('a journal', () => {
       expect(open).toThrow(new RegExp(`j\\.log: damaged at byte ${damagedAt}`));
       expect(readFileSync(first.path)).toEqual(damaged);
     }
+  });
+
+  it('is neither read nor written once it is closed', () => {
+    const { journal } = open();
+    const kept = journal.append({ n: 1 }, new Uint8Array([5]));
+    journal.close();
+    for (const use of [() => journal.append({ n: 2 }), () => journal.read(kept), () => journal.rewrite([], () => {})]) {
+      expect(use).toThrow('j.log: the journal is closed');
+    }
+    expect(open().records).toHaveLength(1);
   });
 
   it('can be rewritten to what is still needed', () => {

@@ -3,11 +3,11 @@ import {
   existsSync,
   fdatasyncSync,
   fsyncSync,
-  ftruncateSync,
   openSync,
   readFileSync,
   readSync,
   renameSync,
+  truncateSync,
   writeSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
@@ -24,41 +24,39 @@ const FRAME_BYTES = 12;
 
 /**
  * An append-only file of records. Frame: u32 header length, u32 payload length, u32 CRC-32 of both, header (JSON), payload; little-endian.
- * A process may be killed in the middle of an append: the torn tail is recognised by its length or checksum and cut off at the next opening,
- * so a record is there whole or not at all. Damage before the tail is another thing: the file is left as it is and refused.
+ * A process may be killed in the middle of an append, and a power cut may leave zeros where the last records were to be: such a tail is
+ * recognised by its lengths or checksum and cut off at the next opening, so a record is there whole or not at all. Damage before the tail is another thing: the file is left as it is and refused.
+ * The file is open only while it is read or written: a service has thousands of journals, and most of them rest.
  */
 export class Journal {
   readonly path: string;
-  #fd: number;
   #size: number;
+  #isClosed = false;
 
-  private constructor(path: string, fd: number, size: number) {
+  private constructor(path: string, size: number) {
     this.path = path;
-    this.#fd = fd;
     this.#size = size;
   }
 
   /** Opens or creates the file and hands every whole record to `visit`, oldest first. */
   static open(path: string, visit: (record: JournalRecord) => void): Journal {
-    const isNew = !existsSync(path);
-    const fd = openSync(path, isNew ? 'wx+' : 'r+', 0o600);
-    if (isNew) {
+    if (!existsSync(path)) {
+      closeSync(openSync(path, 'wx', 0o600));
       syncFolder(dirname(path));
-      return new Journal(path, fd, 0);
+      return new Journal(path, 0);
     }
     const bytes = readFileSync(path);
     const end = scan(path, bytes, visit);
     if (end < bytes.length) {
       if (wholeRecordAfter(bytes, end)) {
-        closeSync(fd);
         throw new StateError(
           `${path}: damaged at byte ${end}, with whole records after it, so this is no append that was cut short. Nothing was changed: ` +
             'restore the file from a copy, or choose another state folder',
         );
       }
-      ftruncateSync(fd, end);
+      truncateSync(path, end);
     }
-    return new Journal(path, fd, end);
+    return new Journal(path, end);
   }
 
   get sizeBytes(): number {
@@ -68,15 +66,17 @@ export class Journal {
   /** Appends a record. `durable` also waits for the disk, for what a caller was promised. */
   append(header: unknown, payload: Uint8Array = new Uint8Array(), durable = false): PayloadRef {
     const frame = encodeFrame(header, payload);
-    writeAll(this.#fd, frame, this.#size);
-    if (durable) fdatasyncSync(this.#fd);
+    this.#whileOpen((fd) => {
+      writeAll(fd, frame, this.#size);
+      if (durable) fdatasyncSync(fd);
+    });
     this.#size += frame.length;
     return { offset: this.#size - payload.length, length: payload.length };
   }
 
   read(ref: PayloadRef): Uint8Array<ArrayBuffer> {
     const bytes = new Uint8Array(ref.length);
-    const got = readSync(this.#fd, bytes, 0, ref.length, ref.offset);
+    const got = this.#whileOpen((fd) => readSync(fd, bytes, 0, ref.length, ref.offset));
     if (got !== ref.length)
       throw new StateError(`${this.path}: the file is shorter than it was; the state folder was changed from outside`);
     return bytes;
@@ -85,14 +85,28 @@ export class Journal {
   /** Replaces the file by one that holds only `records`, all or nothing. Old refs are void; `visit` gets the new ones. */
   rewrite(records: readonly { readonly header: unknown; readonly payload: Uint8Array }[], visit: (record: JournalRecord) => void): void {
     const bytes = Buffer.concat(records.map((record) => encodeFrame(record.header, record.payload)));
+    this.#refuseWhenClosed();
     replaceFile(this.path, bytes);
-    closeSync(this.#fd);
-    this.#fd = openSync(this.path, 'r+');
     this.#size = scan(this.path, bytes, visit);
   }
 
+  /** From now on the file belongs to somebody else: it is neither read nor written any more. */
   close(): void {
-    closeSync(this.#fd);
+    this.#isClosed = true;
+  }
+
+  #whileOpen<T>(use: (fd: number) => T): T {
+    this.#refuseWhenClosed();
+    const fd = openSync(this.path, 'r+');
+    try {
+      return use(fd);
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  #refuseWhenClosed(): void {
+    if (this.#isClosed) throw new Error(`${this.path}: the journal is closed`);
   }
 }
 
@@ -151,7 +165,10 @@ function scan(path: string, bytes: Buffer, visit: (record: JournalRecord) => voi
 /** The whole record that begins at `at`; null when there is none, or one that is cut short or damaged. */
 function frameAt(bytes: Buffer, at: number): { readonly payloadAt: number; readonly end: number } | null {
   if (at + FRAME_BYTES > bytes.length) return null;
-  const payloadAt = at + FRAME_BYTES + bytes.readUInt32LE(at);
+  const headerBytes = bytes.readUInt32LE(at);
+  // No header is empty, but where a power cut left zeros their checksum is that of nothing.
+  if (headerBytes === 0) return null;
+  const payloadAt = at + FRAME_BYTES + headerBytes;
   const end = payloadAt + bytes.readUInt32LE(at + 4);
   if (end > bytes.length || crc32(bytes.subarray(at + FRAME_BYTES, end)) !== bytes.readUInt32LE(at + 8)) return null;
   return { payloadAt, end };

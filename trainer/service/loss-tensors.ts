@@ -1,5 +1,6 @@
 import type { Datum, Tensor } from '../../services/tinker/wire/tinker_public_pb.ts';
 import { DType } from '../../services/tinker/wire/tinker_public_pb.ts';
+import { csrFault, csrRows } from './csr.ts';
 import { UserError } from './failures.ts';
 
 /** Numbers of a tensor of one dimension (`columns` undefined) or of two, [rows, columns], row-major. */
@@ -68,22 +69,16 @@ function spread<Numbers extends Int32Array | Float32Array>(
   [rows, columns]: readonly [number, number],
   field: string,
 ): Numbers {
-  const isRising = crow.every((start, row) => start >= (crow[row - 1] ?? 0));
-  if (crow.length !== rows + 1 || crow[0] !== 0 || crow[rows] !== values.length || col.length !== values.length || !isRising) {
-    throw new UserError(`${field}: the CSR indices do not fit ${rows} rows and ${values.length} values`);
-  }
-  const bad = col.findIndex((column) => column < 0 || column >= columns);
-  if (bad >= 0) throw new UserError(`${field}: CSR column ${col[bad]} is outside 0 to ${columns - 1}`);
+  const fault = csrFault({ crow, col }, rows, columns, values.length);
+  if (fault !== null) throw new UserError(`${field}: ${fault}`);
   const all = (values instanceof Int32Array ? new Int32Array(rows * columns) : new Float32Array(rows * columns)) as Numbers;
-  for (let row = 0; row < rows; row++) {
-    for (let i = crow[row] as number; i < (crow[row + 1] as number); i++) all[row * columns + (col[i] as number)] = values[i] as number;
-  }
+  for (const [i, row] of csrRows(crow).entries()) all[row * columns + (col[i] as number)] = values[i] as number;
   return all;
 }
 
 function narrowed(bytes: ArrayBuffer, field: string): Int32Array {
-  return Int32Array.from(new BigInt64Array(bytes), (value) => {
-    if (value !== BigInt.asIntN(32, value)) throw new UserError(`${field}: ${value} does not fit 32 bits`);
+  return Int32Array.from(new BigInt64Array(bytes), (value, i) => {
+    if (value !== BigInt.asIntN(32, value)) throw new UserError(`${field}[${i}]: ${value} does not fit 32 bits`);
     return Number(value);
   });
 }

@@ -1,9 +1,12 @@
 import type { CheckpointFiles } from './checkpoint-files.ts';
 import { HttpFailure, UserError } from './failures.ts';
-import { type CheckpointKind, formatPath } from './ids.ts';
+import { CHECKPOINT_KINDS, type CheckpointKind, formatPath } from './ids.ts';
 import type { RunRecordOf } from './run-journal.ts';
 import { checkpointKey } from './run-ledger.ts';
 import type { RunStore } from './run-store.ts';
+
+/** So long it is known of a checkpoint that its time was over, and not only that it is not there. */
+const REMEMBER_EXPIRED_MS = 7 * 24 * 3600 * 1000;
 
 type Checkpoint = RunRecordOf<'checkpoint'>;
 
@@ -38,10 +41,30 @@ export class RunCheckpoints {
     return at === null ? `no checkpoint '${path}'` : `checkpoint '${path}' expired at ${at} and is gone`;
   }
 
-  /** LoRA weights and, for training checkpoints, the optimizer state. Throws UserError when there is no such checkpoint. */
+  /** LoRA weights and, for training checkpoints, the optimizer state. Throws UserError when there is none such, Error when its files are damaged. */
   read(kind: CheckpointKind, name: string): { readonly weights: Uint8Array; readonly optimizer: Uint8Array | null } {
-    if (this.get(kind, name) === null) throw new UserError(this.missing(kind, name));
-    return { weights: this.#files.weights(kind, name), optimizer: kind === 'weights' ? this.#files.optimizer(name) : null };
+    const checkpoint = this.get(kind, name);
+    if (checkpoint === null) throw new UserError(this.missing(kind, name));
+    const stem = stemOf(checkpoint);
+    const { weightsSha256, optimizerSha256 } = checkpoint;
+    return {
+      weights: this.#files.weights(kind, stem, weightsSha256),
+      optimizer: kind === 'weights' ? this.#files.optimizer(stem, optimizerSha256) : null,
+    };
+  }
+
+  /** Makes a checkpoint known whose files are written. From then on they stand for its name, and those that did before go. */
+  add(checkpoint: Checkpoint): void {
+    const { kind, name } = checkpoint;
+    const before = this.#store.ledger.checkpoints.get(checkpointKey(kind, name));
+    this.#store.write(checkpoint, undefined, true);
+    if (before !== undefined && stemOf(before) !== stemOf(checkpoint)) this.#files.remove(kind, stemOf(before));
+  }
+
+  /** Removes files that no checkpoint has: a kill may have come between a record and what follows from it. */
+  removeStrayFiles(): void {
+    const all = [...this.#store.ledger.checkpoints.values()];
+    for (const kind of CHECKPOINT_KINDS) this.#files.keepOnly(kind, all.filter((each) => each.kind === kind).map(stemOf));
   }
 
   /** Null: kept for good. */
@@ -55,19 +78,20 @@ export class RunCheckpoints {
   }
 
   remove(kind: CheckpointKind, name: string): void {
-    this.#existing(kind, name);
-    this.#remove(kind, name, null);
+    this.#remove(this.#existing(kind, name), null);
   }
 
   removeExpired(): void {
     for (const checkpoint of this.#store.ledger.checkpoints.values()) {
-      if (this.#isOver(checkpoint)) this.#remove(checkpoint.kind, checkpoint.name, checkpoint.expiresAt);
+      if (this.#isOver(checkpoint)) this.#remove(checkpoint, checkpoint.expiresAt);
     }
+    this.#store.ledger.forgetExpiredBefore(this.#now().getTime() - REMEMBER_EXPIRED_MS);
   }
 
-  #remove(kind: CheckpointKind, name: string, expiredAt: string | null): void {
+  #remove(checkpoint: Checkpoint, expiredAt: string | null): void {
+    const { kind, name } = checkpoint;
     this.#store.write({ record: 'checkpoint_removed', kind, name, expiredAt }, undefined, true);
-    this.#files.remove(kind, name);
+    this.#files.remove(kind, stemOf(checkpoint));
   }
 
   #existing(kind: CheckpointKind, name: string): Checkpoint {
@@ -80,3 +104,5 @@ export class RunCheckpoints {
     return expiresAt !== null && Date.parse(expiresAt) <= this.#now().getTime();
   }
 }
+
+const stemOf = ({ stem, name }: Checkpoint): string => stem ?? name;

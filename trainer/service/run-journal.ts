@@ -90,9 +90,13 @@ const recordSchema = z.discriminatedUnion('record', [
     kind: checkpointKind,
     name: z.string(),
     seq: z.number().int(),
+    /** What its files are called; absent when they have the plain name. */
+    stem: z.string().optional(),
     time: z.string(),
     sizeBytes: z.number().int(),
     weightsSha256: z.string(),
+    /** Null for weights to sample from, and in records of services that did not check what they read. */
+    optimizerSha256: z.string().nullable().default(null),
     expiresAt: z.string().nullable(),
     userMetadata: userMetadataSchema,
     public: z.boolean().default(false),

@@ -1,4 +1,4 @@
-import { type CheckpointFiles, sha256 } from './checkpoint-files.ts';
+import { type CheckpointFiles, fileStem, sha256 } from './checkpoint-files.ts';
 import { UserError } from './failures.ts';
 import { type CheckpointKind, formatPath, isCheckpointName } from './ids.ts';
 import type { Outcome } from './outcome.ts';
@@ -143,14 +143,17 @@ function writeCheckpoint(
   }
   const state = job.storedState();
   const now = around.now();
+  const stem = fileStem(operation.name, job.seq);
   return {
     record: 'checkpoint',
     kind,
     name: operation.name,
     seq: job.seq,
+    stem,
     time: now.toISOString(),
-    sizeBytes: files.write(kind, operation.name, state),
+    sizeBytes: files.write(kind, stem, state),
     weightsSha256: sha256(state.weights),
+    optimizerSha256: kind === 'weights' ? sha256(state.optimizer) : null,
     expiresAt: operation.ttlSeconds === null ? null : new Date(now.getTime() + operation.ttlSeconds * 1000).toISOString(),
     userMetadata: operation.userMetadata,
     public: false,

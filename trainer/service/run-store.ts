@@ -3,11 +3,13 @@ import { dirname, join } from 'node:path';
 import { StateError, UserError } from './failures.ts';
 import { Journal, type PayloadRef, syncFolder } from './journal.ts';
 import { parseRunRecord, type RunRecord, type RunRecordOf } from './run-journal.ts';
-import { REMEMBERED_RESULTS, RunLedger, type StoredRequest } from './run-ledger.ts';
+import { type KeptResults, RunLedger, type StoredRequest } from './run-ledger.ts';
 import type { ModelState } from './threads/training-backend.ts';
 
 /** A journal that has grown by this much since it was last rewritten is rewritten to what still matters. */
 const COMPACT_AFTER_BYTES = 24 * 1024 * 1024;
+/** All that are remembered at all. */
+const ALL_RESULTS: KeptResults = { newest: Number.POSITIVE_INFINITY, unfetched: true };
 
 /** One model's journal together with what it adds up to. */
 export class RunStore {
@@ -42,7 +44,7 @@ export class RunStore {
       const payload = Buffer.concat([state.weights, state.optimizer]);
       this.write({ record: 'done', ...done, state: { weightsBytes: state.weights.length } }, payload);
     }
-    if (this.#journal.sizeBytes > COMPACT_AFTER_BYTES + this.#sizeAfterCompaction) this.compact(REMEMBERED_RESULTS);
+    if (this.#journal.sizeBytes > COMPACT_AFTER_BYTES + this.#sizeAfterCompaction) this.compact(ALL_RESULTS);
   }
 
   read(payload: PayloadRef): Uint8Array<ArrayBuffer> {
@@ -64,9 +66,9 @@ export class RunStore {
     return { weights: bytes.slice(0, weightsBytes), optimizer: bytes.slice(weightsBytes) };
   }
 
-  /** Rewrites the journal to what still matters, with the newest `remembered` results. */
-  compact(remembered: number): void {
-    const records = this.ledger.live(remembered).map(({ record, payload }) => ({ header: record, payload: this.read(payload) }));
+  /** Rewrites the journal to what still matters. */
+  compact(kept: KeptResults): void {
+    const records = this.ledger.live(kept).map(({ record, payload }) => ({ header: record, payload: this.read(payload) }));
     const { path } = this.#journal;
     const fresh: [RunRecord, PayloadRef][] = [];
     this.#journal.rewrite(records, ({ header, payload }) => fresh.push([parseRunRecord(path, header), payload]));

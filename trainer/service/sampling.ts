@@ -3,8 +3,8 @@ import { HttpFailure, UserError } from './failures.ts';
 import { parseRequestId, sampleRequestId } from './ids.ts';
 import type { FutureState, Outcome } from './outcome.ts';
 import type { CallIdentity } from './run-journal.ts';
-import type { Sampler } from './sessions.ts';
-import type { SampleJob, SamplingBackend } from './threads/sampling-backend.ts';
+import type { Sampler } from './session-records.ts';
+import type { SampleJob, SamplingBackend, StartedSample } from './threads/sampling-backend.ts';
 import { Waiters } from './waiters.ts';
 
 /** Results are kept so long after they are there, for polls whose answer was lost on the way. */
@@ -14,6 +14,9 @@ const KEEP_RESULTS_AT_MOST = 20_000;
 const MAX_IN_FLIGHT = 4096;
 /** LoRA snapshots kept merged in the sampling thread. */
 const ADAPTERS_AT_MOST = 16;
+
+/** The thread knows no call of this number. */
+const NOT_STARTED = -1;
 
 type SampleCall = { state: FutureState; readonly callId: number; readonly identity: CallIdentity };
 
@@ -48,7 +51,7 @@ export class Sampling {
     if (known !== undefined) throw new HttpFailure(400, `conflict: ${requestId} was another sample; take the next seq_id for a new one`);
     const job = jobOf();
     if (this.#inFlight >= MAX_IN_FLIGHT) throw new HttpFailure(429, `${MAX_IN_FLIGHT} samples are in flight; try again in a second`);
-    const { callId, result } = this.#backend.sample({ ...job, weights: this.#provideWeights(sampler) });
+    const { callId, result } = this.#start(sampler, job);
     this.#inFlight += 1;
     this.#calls.set(requestId, { state: { kind: 'pending' }, callId, identity });
     result.then(
@@ -74,6 +77,16 @@ export class Sampling {
   cancel(requestId: string): void {
     const call = this.#calls.get(requestId);
     if (call?.state.kind === 'pending') this.#backend.cancel(call.callId);
+  }
+
+  /** Weights that cannot be read fail the sample, not the request: clients would repeat that. Throws UserError when they are gone. */
+  #start(sampler: Sampler, job: Omit<SampleJob, 'weights'>): StartedSample {
+    try {
+      return this.#backend.sample({ ...job, weights: this.#provideWeights(sampler) });
+    } catch (error) {
+      if (error instanceof UserError) throw error;
+      return { callId: NOT_STARTED, result: Promise.reject(error) };
+    }
   }
 
   #finish(requestId: string, outcome: Outcome): void {

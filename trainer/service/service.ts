@@ -10,6 +10,9 @@ import type { SamplingBackend } from './threads/sampling-backend.ts';
 import type { TrainingBackend } from './threads/training-backend.ts';
 import { TrainingRuns } from './training-runs.ts';
 
+/** Sessions are looked through this often; not at the start, when their clients have not come back yet. */
+const SESSION_SWEEP_MS = 3600 * 1000;
+
 export type ServiceOptions = {
   /** Folder of everything that survives a restart. */
   readonly stateFolder: string;
@@ -35,6 +38,7 @@ export class Service {
   readonly vocab = 128;
   readonly context = 192;
   readonly endOfTurn = 10;
+  readonly #sweep: NodeJS.Timeout;
 
   /** Takes up the state found in the folder and goes on with unfinished training calls. */
   constructor(options: ServiceOptions) {
@@ -51,12 +55,30 @@ export class Service {
       onFatal,
     });
     this.sampling = new Sampling(options.samplingBackend, (path) => this.runs.readCheckpoint(path).weights);
+    this.#sweep = setInterval(() => this.sweepSessions(), SESSION_SWEEP_MS);
+    this.#sweep.unref();
   }
 
   /** Throws HttpFailure 400 for a base model that is not served. */
   checkBaseModel(name: string): void {
     if (this.baseModels.includes(name)) return;
     throw new HttpFailure(400, `base_model: '${name}' is not served here; served: ${this.baseModels.join(', ')}`);
+  }
+
+  finishSession(sessionId: string, reason: string): void {
+    this.sessions.finish(sessionId, reason);
+    this.#unloadModelsOf(sessionId);
+  }
+
+  /** Ends sessions whose clients have gone without a word, and forgets old ones. Calls of a session's models are signs of life, too. */
+  sweepSessions(): void {
+    const ended = this.sessions.endIdle((sessionId) => this.runs.ofSession(sessionId).map((run) => run.lastRequestTime));
+    for (const sessionId of ended) this.#unloadModelsOf(sessionId);
+    this.sessions.forgetOld();
+  }
+
+  #unloadModelsOf(sessionId: string): void {
+    for (const run of this.runs.ofSession(sessionId)) void run.unload(true);
   }
 
   /** The state of a future, after waiting up to `timeoutMs` for its end. */
@@ -67,7 +89,7 @@ export class Service {
     if (name.kind === 'training') {
       const run = this.runs.find(name.owner);
       await run?.wait(name.seq, timeoutMs);
-      return run?.future(name.seq) ?? { kind: 'unknown' };
+      return run?.fetch(name.seq) ?? { kind: 'unknown' };
     }
     await this.sampling.wait(requestId, timeoutMs);
     return this.sampling.future(requestId, (id) => this.sessions.hasSampler(id));
@@ -82,6 +104,7 @@ export class Service {
   }
 
   close(): void {
+    clearInterval(this.#sweep);
     this.runs.close();
     this.sessions.close();
   }

@@ -1,39 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { z } from 'zod';
-import { HttpFailure, StateError, UserError } from './failures.ts';
+import { HttpFailure, UserError } from './failures.ts';
 import { samplerId } from './ids.ts';
 import { Journal } from './journal.ts';
+import { parseSessionRecord, type Sampler, type Session, type SessionRecord, type SessionSettings } from './session-records.ts';
 
-const recordSchema = z.discriminatedUnion('record', [
-  z.object({
-    record: z.literal('session'),
-    sessionId: z.string(),
-    tags: z.array(z.string()),
-    createdAt: z.string(),
-    userMetadata: z.record(z.string(), z.string()).nullable().default(null),
-    displayName: z.string().nullable().default(null),
-    projectId: z.string().nullable().default(null),
-  }),
-  z.object({ record: z.literal('finished'), sessionId: z.string(), reason: z.string(), at: z.string() }),
-  /** Another client shares a sampling session; `clients` are now in it, besides the first. */
-  z.object({ record: z.literal('joined'), samplerId: z.string(), clients: z.number().int().positive() }),
-  z.object({
-    record: z.literal('sampler'),
-    samplerId: z.string(),
-    sessionId: z.string(),
-    baseModel: z.string(),
-    modelPath: z.string().nullable(),
-  }),
-]);
-type SessionRecord = z.infer<typeof recordSchema>;
-export type Sampler = Omit<Extract<SessionRecord, { record: 'sampler' }>, 'record'>;
-export type SessionSettings = Omit<Extract<SessionRecord, { record: 'session' }>, 'record' | 'sessionId' | 'createdAt'>;
-export type Session = Readonly<Omit<Extract<SessionRecord, { record: 'session' }>, 'record'>> & {
-  readonly finished: { readonly reason: string; readonly at: string } | null;
-};
-
-/** Sessions that ended longer ago are forgotten with their samplers when the service starts. */
-const FORGET_FINISHED_AFTER_MS = 7 * 24 * 3600 * 1000;
+const DAY_MS = 24 * 3600 * 1000;
+/** A session without a sign of life for so long is over. */
+const IDLE_AFTER_MS = 7 * DAY_MS;
+/** Sessions that ended longer ago are forgotten with their samplers. */
+const FORGET_FINISHED_AFTER_MS = 7 * DAY_MS;
+/** Signs of life are written down no more often. */
+const WRITE_SEEN_EVERY_MS = 3600 * 1000;
+const IDLE = 'idle';
 
 /** Client sessions and their sampling sessions; all of it survives a restart. */
 export class Sessions {
@@ -45,8 +23,8 @@ export class Sessions {
 
   constructor(path: string, now: () => Date) {
     this.#now = now;
-    this.#journal = Journal.open(path, ({ header }) => this.#add(parseRecord(path, header)));
-    this.#forgetOld();
+    this.#journal = Journal.open(path, ({ header }) => this.#add(parseSessionRecord(path, header)));
+    this.forgetOld();
   }
 
   create(settings: SessionSettings): string {
@@ -56,7 +34,7 @@ export class Sessions {
   }
 
   moveToProject(sessionId: string, projectId: string): void {
-    const { finished: _, ...session } = this.get(sessionId);
+    const { finished: _, seenAt: __, ...session } = this.get(sessionId);
     this.#write({ record: 'session', ...session, projectId });
   }
 
@@ -70,6 +48,24 @@ export class Sessions {
   /** Newest first. */
   all(): readonly Session[] {
     return [...this.#sessions.values()].sort((a, b) => b.createdAt.localeCompare(a.createdAt) || b.sessionId.localeCompare(a.sessionId));
+  }
+
+  /** Takes note of a sign of life. A session that had ended for want of one goes on. */
+  touch(sessionId: string): void {
+    const session = this.#sessions.get(sessionId);
+    if (session === undefined) return;
+    const { finished, seenAt } = session;
+    const isNews = this.#now().getTime() - Date.parse(seenAt) >= WRITE_SEEN_EVERY_MS;
+    if (isNews || finished?.reason === IDLE) this.#write({ record: 'seen', sessionId, at: this.#now().toISOString() });
+  }
+
+  /** Ends the sessions that gave no sign of life for a week, and answers them. `lastCallAt`: ISO times of calls that are known elsewhere. */
+  endIdle(lastCallAt: (sessionId: string) => readonly string[]): readonly string[] {
+    const limit = this.#now().getTime() - IDLE_AFTER_MS;
+    const isIdle = ({ sessionId, seenAt }: Session) => [seenAt, ...lastCallAt(sessionId)].every((at) => Date.parse(at) < limit);
+    const idle = this.all().filter((session) => session.finished === null && isIdle(session));
+    for (const { sessionId } of idle) this.finish(sessionId, IDLE);
+    return idle.map(({ sessionId }) => sessionId);
   }
 
   /** The first reason stands. */
@@ -129,8 +125,20 @@ export class Sessions {
   #add(record: SessionRecord): void {
     switch (record.record) {
       case 'session':
-        this.#sessions.set(record.sessionId, { ...record, finished: this.#sessions.get(record.sessionId)?.finished ?? null });
+        this.#sessions.set(record.sessionId, {
+          seenAt: record.createdAt,
+          finished: null,
+          ...this.#sessions.get(record.sessionId),
+          ...record,
+        });
         return;
+      case 'seen': {
+        const session = this.#sessions.get(record.sessionId);
+        if (session === undefined) return;
+        const finished = session.finished?.reason === IDLE ? null : session.finished;
+        this.#sessions.set(record.sessionId, { ...session, seenAt: record.at, finished });
+        return;
+      }
       case 'joined':
         this.#joined.set(record.samplerId, record.clients);
         return;
@@ -145,12 +153,14 @@ export class Sessions {
     }
   }
 
-  #forgetOld(): void {
+  /** Forgets what ended long ago. */
+  forgetOld(): void {
     const limit = this.#now().getTime() - FORGET_FINISHED_AFTER_MS;
     const old = this.all().filter(({ finished }) => finished !== null && Date.parse(finished.at) < limit);
     if (old.length === 0) return;
     for (const { sessionId } of old) this.#sessions.delete(sessionId);
     for (const [id, sampler] of this.#samplers) if (!this.#sessions.has(sampler.sessionId)) this.#samplers.delete(id);
+    for (const id of this.#joined.keys()) if (!this.#samplers.has(id)) this.#joined.delete(id);
     this.#journal.rewrite(
       this.#records().map((header) => ({ header, payload: new Uint8Array() })),
       () => {},
@@ -159,20 +169,13 @@ export class Sessions {
 
   #records(): SessionRecord[] {
     return [
-      ...this.all().flatMap(({ finished, ...session }): SessionRecord[] => [
+      ...this.all().flatMap(({ finished, seenAt, ...session }): SessionRecord[] => [
         { ...session, record: 'session' },
+        { record: 'seen', sessionId: session.sessionId, at: seenAt },
         ...(finished === null ? [] : [{ record: 'finished' as const, sessionId: session.sessionId, ...finished }]),
       ]),
       ...[...this.#samplers.values()].map((sampler): SessionRecord => ({ ...sampler, record: 'sampler' })),
-      ...[...this.#joined]
-        .filter(([id]) => this.#samplers.has(id))
-        .map(([id, clients]) => ({ record: 'joined' as const, samplerId: id, clients })),
+      ...[...this.#joined].map(([id, clients]) => ({ record: 'joined' as const, samplerId: id, clients })),
     ];
   }
-}
-
-function parseRecord(path: string, header: unknown): SessionRecord {
-  const parsed = recordSchema.safeParse(header);
-  if (!parsed.success) throw new StateError(`${path}: a record is of an unknown form: ${z.prettifyError(parsed.error)}`);
-  return parsed.data;
 }

@@ -4,9 +4,10 @@ import { getRequestListener } from '@hono/node-server';
 import type { Plan } from '../faults/plan.ts';
 import { withFaults } from '../faults/with-faults.ts';
 import { StateError } from './failures.ts';
-import { createApp, type KeyRule } from './http/app.ts';
+import { createApp } from './http/app.ts';
+import { gated, type KeyRule } from './http/gate.ts';
 import { Service } from './service.ts';
-import { lockState } from './state-lock.ts';
+import { lockState, type StateLock } from './state-lock.ts';
 import { SamplingThread } from './threads/sampling-backend.ts';
 import type { BaseModelFile } from './threads/thread-calls.ts';
 import { TrainingThread } from './threads/training-backend.ts';
@@ -36,10 +37,7 @@ export async function startTrainer(options: TrainerOptions): Promise<{ readonly 
   const handler = Promise.withResolvers<ReturnType<typeof getRequestListener>>();
   const server = createServer((request, response) => void handler.promise.then((handle) => handle(request, response)));
   const port = await listen(server, options.port);
-  const lock = await lockState(options.stateFolder).catch((error: unknown) => {
-    server.close();
-    throw error;
-  });
+  const lock = locked(options.stateFolder, server);
   const training = new TrainingThread(options.models, options.onFatal);
   const sampling = new SamplingThread(options.models, options.onFatal);
   const service = new Service({
@@ -54,8 +52,9 @@ export async function startTrainer(options: TrainerOptions): Promise<{ readonly 
   await Promise.all([training.ready, sampling.ready]).catch((error: unknown) => {
     throw new StateError(`the base models cannot be loaded: ${error instanceof Error ? error.message : String(error)}`);
   });
-  const app = createApp(service, options.keys);
-  handler.resolve(getRequestListener(options.faults === null ? app.fetch : withFaults(app, options.faults)));
+  const app = createApp(service);
+  const answer = options.faults === null ? app.fetch : withFaults(app, options.faults);
+  handler.resolve(getRequestListener(gated(options.keys, answer).fetch));
   const stop = async (): Promise<void> => {
     server.close();
     server.closeAllConnections();
@@ -64,6 +63,15 @@ export async function startTrainer(options: TrainerOptions): Promise<{ readonly 
     lock.close();
   };
   return { url: `http://127.0.0.1:${port}`, stop };
+}
+
+function locked(folder: string, server: Server): StateLock {
+  try {
+    return lockState(folder);
+  } catch (error) {
+    server.close();
+    throw error;
+  }
 }
 
 function listen(server: Server, port: number): Promise<number> {

@@ -1,43 +1,38 @@
-import { createHash } from 'node:crypto';
-import { realpathSync, rmSync } from 'node:fs';
-import { connect, createServer, type Server } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { StateError } from './failures.ts';
 
+export type StateLock = { readonly close: () => void };
+
+/** SQLite's code for a file that somebody else has locked. */
+const BUSY = 5;
+
+/** Held here, too: a lock that nobody refers to any more would be given back when its memory is. */
+const held = new Set<DatabaseSync>();
+
 /**
- * Keeps two services from writing into one state folder. The lock is a listening socket, so it ends with its process, however that dies;
- * the socket lies in the temporary folder because socket paths must be short. Throws StateError when the folder is taken.
+ * Keeps two services from writing into one state folder. The lock is the operating system's, on a file in the folder, taken as SQLite
+ * does it everywhere: it ends with its process, however that dies, two that start at once cannot both get it, and it goes where the
+ * folder goes. The file stays and holds nothing. Throws StateError when the folder is taken or cannot be locked.
  */
-export async function lockState(folder: string): Promise<Server> {
-  const name = createHash('sha256').update(realpathSync(folder)).digest('hex').slice(0, 24);
-  const path = join(tmpdir(), `stillroom-trainer-${name}.sock`);
+export function lockState(folder: string): StateLock {
+  const path = join(folder, 'trainer.lock');
+  let file: DatabaseSync | null = null;
   try {
-    return await listen(path);
-  } catch {
-    if (await answers(path))
+    file = new DatabaseSync(path);
+    file.exec('BEGIN EXCLUSIVE');
+  } catch (error) {
+    file?.close();
+    if (error instanceof Error && 'errcode' in error && error.errcode === BUSY) {
       throw new StateError(`--state ${folder}: another trainer is using this folder; stop it or choose another folder`);
-    rmSync(path, { force: true });
-    return await listen(path);
+    }
+    throw new StateError(`--state ${folder}: ${path} cannot be locked (${error instanceof Error ? error.message : String(error)})`);
   }
-}
-
-function listen(path: string): Promise<Server> {
-  const { promise, resolve, reject } = Promise.withResolvers<Server>();
-  const server = createServer((socket) => socket.destroy());
-  server.once('error', reject);
-  server.listen(path, () => resolve(server));
-  server.unref();
-  return promise;
-}
-
-function answers(path: string): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>();
-  const socket = connect(path);
-  socket.once('connect', () => {
-    socket.destroy();
-    resolve(true);
-  });
-  socket.once('error', () => resolve(false));
-  return promise;
+  const lock = file;
+  held.add(lock);
+  return {
+    close: () => {
+      if (held.delete(lock)) lock.close();
+    },
+  };
 }

@@ -113,24 +113,6 @@ describe('a model in training', () => {
     expect(valueIn(run, 'a')).toBe(1);
   });
 
-  it('gathers gradients again after a restart, also for a call that was under way', async () => {
-    const run = fixture.begin();
-    run.submit(1, gradient, new Uint8Array([2]));
-    run.submit(2, step);
-    run.submit(3, gradient, new Uint8Array([4]));
-    await done(run, 3);
-    fixture.backend.hold = new Promise(() => {});
-    run.submit(4, gradient, new Uint8Array([6]));
-    run.submit(5, step);
-    fixture.restart();
-    const again = fixture.runs.get('s:train:0');
-    expect(again.future(3)).toEqual({ kind: 'proto', bytes: new Uint8Array([4, 1]) });
-    again.submit(6, save('a'));
-    await done(again, 6);
-    expect(fixture.backend.calls).toEqual(['gradient 4', 'gradient 6', 'step']);
-    expect(valueIn(again, 'a')).toBe(1 + 5);
-  });
-
   it('comes to the same after a journal torn at any byte, when the client repeats its calls', async () => {
     const calls = (run: TrainingRun): void => {
       run.submit(1, gradient, new Uint8Array([2]));
@@ -154,20 +136,21 @@ describe('a model in training', () => {
     }
   });
 
-  it('keeps a bounded journal and forgets only old results', async () => {
+  it('keeps a bounded journal and forgets only old results that were fetched', async () => {
     const run = fixture.begin();
     const path = join(fixture.folder, 's.train.0', 'journal.log');
     let largest = 0;
     for (let seq = 1; seq <= 1100; seq += 1) {
       run.submit(seq, seq % 2 === 1 ? gradient : step, seq % 2 === 1 ? new Uint8Array(60_000).fill(2) : undefined);
       if (seq % 50 === 0) await done(run, seq);
+      if (seq % 50 === 0) for (let known = seq - 49; known <= seq; known += 1) if (known !== 7) run.fetch(known);
       largest = Math.max(largest, statSync(path).size);
     }
     expect(largest).toBeLessThan(26 * 1024 * 1024);
-    expect(run.future(5)).toEqual({ kind: 'gone' });
+    expect([5, 7, 99, 102].map((seq) => run.future(seq).kind)).toEqual(['gone', 'proto', 'gone', 'json']);
     await run.unload();
     expect(statSync(path).size).toBeLessThan(1_000_000);
-    expect(run.future(1099)).toMatchObject({ kind: 'proto' });
+    expect([7, 1000, 1099].map((seq) => run.future(seq).kind)).toEqual(['proto', 'gone', 'proto']);
     fixture.restart();
     const again = fixture.runs.get('s:train:0');
     again.submit(1101, save('a'));
@@ -175,19 +158,23 @@ describe('a model in training', () => {
     expect(valueIn(again, 'a')).toBe(550);
   });
 
-  it('keeps what repeats and gradients need when it is unloaded in the middle', async () => {
+  it('keeps results until they were fetched, also over an unload, but not when its client is gone', async () => {
     const run = fixture.begin();
-    for (let seq = 1; seq <= 40; seq += 1) run.submit(seq, gradient, new Uint8Array([1]));
-    await done(run, 40);
+    const results = () => Array.from({ length: 1100 }, (_, i) => run.future(i + 1).kind);
+    for (let seq = 1100; seq >= 1; seq -= 1) run.submit(seq, { op: 'refused', error: `number ${seq}` });
+    await done(run, 1100);
+    expect(new Set(results())).toEqual(new Set(['failed']));
+    // One that is fetched late stays for a repeat of the poll.
+    expect(run.fetch(1)).toMatchObject({ error: 'number 1' });
+    expect(run.fetch(1)).toMatchObject({ error: 'number 1' });
     await run.unload();
-    run.submit(40, gradient, new Uint8Array([1]));
-    run.submit(41, step);
-    run.submit(42, save('a'));
-    await done(run, 42);
-    expect(valueIn(run, 'a')).toBe(20);
-    await run.unload();
-    expect(run.future(3)).toEqual({ kind: 'gone' });
-    expect(run.future(40)).toMatchObject({ kind: 'proto' });
+    expect(
+      results()
+        .map((kind, i) => (kind === 'gone' ? i + 1 : null))
+        .filter((seq) => seq !== null),
+    ).toEqual([1]);
+    await run.unload(true);
+    expect(results().filter((kind) => kind !== 'gone')).toHaveLength(16);
   });
 
   it('is unloaded only behind the calls whose turn has come, and comes back by itself', async () => {

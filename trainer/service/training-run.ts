@@ -1,14 +1,18 @@
 import { callOf, isSameCall } from './call-identity.ts';
 import { CheckpointFiles } from './checkpoint-files.ts';
+import { EngineCopy } from './engine-copy.ts';
 import { HttpFailure, UserError } from './failures.ts';
 import { CREATE_SEQ, trainingRequestId } from './ids.ts';
 import type { FutureState, Outcome } from './outcome.ts';
 import { RunCheckpoints } from './run-checkpoints.ts';
 import type { CallIdentity, Operation, RunRecordOf } from './run-journal.ts';
-import { REMEMBERED_WHEN_IDLE, type StoredRequest } from './run-ledger.ts';
+import type { StoredRequest } from './run-ledger.ts';
 import { type Execution, execute, type RunSurroundings } from './run-operations.ts';
 import { RunStore } from './run-store.ts';
 import { Waiters } from './waiters.ts';
+
+/** How many results of a model that is at rest are kept, besides those that nobody has fetched. */
+const KEPT_AT_REST = 16;
 
 /**
  * One model in training. A call is written to the journal before it is answered, carried out when its sequence number's turn comes,
@@ -21,15 +25,17 @@ export class TrainingRun {
   readonly #store: RunStore;
   readonly #files: CheckpointFiles;
   readonly #around: RunSurroundings;
+  readonly #copy: EngineCopy;
   readonly #waiters = new Waiters<number>();
-  #isInEngine = false;
   #isWorking = false;
   #unloading: PromiseWithResolvers<void> | null = null;
+  #clientIsGone = false;
 
   private constructor(folder: string, around: RunSurroundings) {
     this.#around = around;
     this.#store = new RunStore(folder);
     this.#files = new CheckpointFiles(folder);
+    this.#copy = new EngineCopy(this.#store, around.backend);
     this.checkpoints = new RunCheckpoints(this.#store, this.#files, around.now);
   }
 
@@ -55,6 +61,7 @@ export class TrainingRun {
       run.close();
       return null;
     }
+    run.checkpoints.removeStrayFiles();
     run.#work();
     return run;
   }
@@ -99,15 +106,26 @@ export class TrainingRun {
     return outcome.kind === 'proto' ? { kind: 'proto', bytes: this.#store.read(result.payload) } : outcome;
   }
 
+  /** The same for a client: a result that it was given once may be forgotten some time. */
+  fetch(seq: number): FutureState {
+    const future = this.future(seq);
+    this.#store.ledger.markFetched(seq);
+    return future;
+  }
+
   /** Resolves when the call `seq` has ended or the time is up. */
   async wait(seq: number, timeoutMs: number): Promise<void> {
     if (this.future(seq).kind === 'pending') await this.#waiters.wait(seq, timeoutMs);
   }
 
-  /** Frees the engine's copy and trims the journal, after the calls whose turn has come. The model comes back by itself with its next call. */
-  unload(): Promise<void> {
+  /**
+   * Frees the engine's copy and trims the journal, after the calls whose turn has come. The model comes back by itself with its next call.
+   * `clientIsGone`: nobody will come for the results that were not fetched.
+   */
+  unload(clientIsGone = false): Promise<void> {
     const unloading = this.#unloading ?? Promise.withResolvers<void>();
     this.#unloading = unloading;
+    this.#clientIsGone ||= clientIsGone;
     this.#work();
     return unloading.promise;
   }
@@ -140,21 +158,24 @@ export class TrainingRun {
 
   async #carryOut(request: StoredRequest): Promise<void> {
     const execution = await this.#tryExecute(request);
-    for (const record of execution.records) this.#store.write(record);
+    for (const record of execution.records) {
+      if (record.record === 'checkpoint') this.checkpoints.add(record);
+      else this.#store.write(record);
+    }
     this.#finish(request, execution);
   }
 
   async #unload(unloading: PromiseWithResolvers<void>): Promise<void> {
-    this.#store.compact(REMEMBERED_WHEN_IDLE);
-    if (this.#isInEngine) await this.#around.backend.drop(this.model.modelId);
-    this.#isInEngine = false;
+    this.#store.compact({ newest: KEPT_AT_REST, unfetched: !this.#clientIsGone });
+    await this.#copy.drop();
     this.#unloading = null;
+    this.#clientIsGone = false;
     unloading.resolve();
   }
 
   async #tryExecute(request: StoredRequest): Promise<Execution> {
     try {
-      if (request.record.seq !== CREATE_SEQ) await this.#bringIntoEngine();
+      if (request.record.seq !== CREATE_SEQ) await this.#copy.provide();
       const execution = await execute({
         run: this,
         ...request.record,
@@ -163,11 +184,11 @@ export class TrainingRun {
         around: this.#around,
         storedState: () => this.#store.state(),
       });
-      this.#isInEngine = true;
+      this.#copy.isThere = true;
       return execution;
     } catch (error) {
       // What the engine holds after a failure is unknown; the next call starts from the journal.
-      this.#isInEngine = false;
+      this.#copy.isThere = false;
       const category = error instanceof UserError ? 'user' : 'server';
       return {
         outcome: { kind: 'failed', error: error instanceof Error ? error.message : String(error), category },
@@ -181,19 +202,6 @@ export class TrainingRun {
     const done = { seq, outcome: withoutBytes(outcome), at: this.#around.now().toISOString(), ...(call && { call }) };
     this.#store.writeDone(done, state, outcome.kind === 'proto' ? outcome.bytes : null);
     this.#waiters.notify(seq);
-  }
-
-  /** Puts the stored state into the engine and gathers the gradients since then again. */
-  async #bringIntoEngine(): Promise<void> {
-    if (this.#isInEngine) return;
-    const { modelId, baseModel } = this.model;
-    const state = this.#store.state();
-    if (baseModel === null) throw new UserError(`model ${modelId} was not created: its creation failed`);
-    await this.#around.backend.restore(modelId, baseModel, state);
-    for (const request of this.#store.ledger.gradientRequests()) {
-      await this.#around.backend.forwardBackward(modelId, this.#store.body(request));
-    }
-    this.#isInEngine = true;
   }
 }
 

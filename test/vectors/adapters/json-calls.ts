@@ -2,35 +2,60 @@ import { z } from 'zod';
 import { RestClient, type Sampler, TinkerClient } from '../../../services/tinker/index.ts';
 import { encodeSampleResponse } from '../../../services/tinker/wire/index.ts';
 import type { FamilyAdapter, Finding } from '../judge.ts';
-import { difference } from '../same.ts';
+import { difference, EXACT } from '../same.ts';
+import { bodyDifference, pattern } from '../tinker/compare-requests.ts';
 import { type Clients, callOf, given } from '../tinker/recorded-calls.ts';
 import { type Exchange, exchangeSchema, type SeenRequest, startScriptedServer } from '../tinker/scripted-server.ts';
+import { whyUnspoken } from '../tinker/unspoken.ts';
 
-const caseSchema = z.looseObject({ exchanges: z.array(exchangeSchema), result: z.unknown().optional() });
+const caseSchema = z.looseObject({ sdk_call: z.string().default(''), exchanges: z.array(exchangeSchema), result: z.unknown().optional() });
 const API = '/api/v1/';
-const EXACT = { absolute: 0, relative: 0 };
 
 /** Calls of the public API against a server that answers as recorded: all requests must be the recorded ones, and the results too. */
 export const jsonCalls: FamilyAdapter = { family: 'json_calls', kinds: { '': (input) => check(caseSchema.parse(input)) } };
 
-async function check({ exchanges, result }: z.infer<typeof caseSchema>): Promise<Finding> {
-  const unknown = exchanges.find((exchange) => !isImplied(exchange) && callOf(exchange) === null);
-  if (unknown) return { notApplicable: `our client has no ${unknown.method} ${unknown.path}` };
+async function check({ sdk_call, exchanges, result }: z.infer<typeof caseSchema>): Promise<Finding> {
+  const unspoken = exchanges.map(unspokenFinding).filter((finding) => finding !== null);
+  const [first] = [...unspoken.filter((finding) => 'difference' in finding), ...unspoken];
+  if (first !== undefined) return first;
+  return checkCalls({ sdkCall: sdk_call, exchanges, result, sessionId: 'sess-1' });
+}
+
+export type RecordedCalls = {
+  readonly sdkCall?: string;
+  readonly exchanges: readonly Exchange[];
+  readonly result?: unknown;
+  /** Of the recording's client, for calls after it was opened. */
+  readonly sessionId: string;
+};
+
+/** Makes the recorded calls with our client. */
+export async function checkCalls({ sdkCall, exchanges, result, sessionId }: RecordedCalls): Promise<Finding> {
   const earlier = whatCameBefore(exchanges);
   const paths = new Set(exchanges.map(({ path }) => path));
-  await using server = await startScriptedServer([...earlier.exchanges, ...exchanges], { usual: USUAL });
+  await using server = await startScriptedServer([...earlier.exchanges, ...exchanges], {
+    usual: { ...USUAL, [`${API}create_session`]: { session_id: sessionId } },
+  });
   const connection = { baseUrl: server.url, apiKey: 'tml-vectors' };
   await using stack = new AsyncDisposableStack();
   const opened = await open(exchanges, connection, earlier, stack);
   const values: unknown[] = opened.values;
-  for (const exchange of exchanges) values.push(await callOf(exchange)?.(opened.clients));
+  for (const exchange of exchanges) values.push(await callOf(exchange, sdkCall)?.(opened.clients));
   // What opening a client takes is compared where it was recorded; after it come the samplers and samples that the recording had before.
   const seen = server.seen.filter(({ path }) => !(path in USUAL) || paths.has(path)).slice(earlier.exchanges.length);
   return requestFinding(exchanges, seen) ?? resultFinding(result, values);
 }
 
+/** Null for a call of our client; of those that it never makes only the known ones are no mistake. */
+export function unspokenFinding(exchange: Exchange): Finding {
+  if (isImplied(exchange) || callOf(exchange) !== null) return null;
+  const why = whyUnspoken(exchange);
+  return why === null ? { difference: `our client never sends ${exchange.method} ${exchange.path}` } : { notApplicable: why };
+}
+
 /** Requests that our client sends by itself, as part of another call. */
-const isImplied = ({ path }: Exchange) => path === `${API}retrieve_future` || path in USUAL || path === `${API}session_heartbeat`;
+const isImplied = ({ method, path }: Exchange) => method === 'POST' && (IMPLIED.has(path) || path in USUAL);
+const IMPLIED: ReadonlySet<string> = new Set([`${API}retrieve_future`, `${API}session_heartbeat`, `${API}auth/token`]);
 
 const USUAL = {
   [`${API}client/config`]: {},
@@ -110,16 +135,23 @@ function requestFinding(recorded: readonly Exchange[], seen: readonly SeenReques
   const line = ({ method, path }: { method: string; path: string }) => `${method} ${path}`;
   const order = difference(recorded.map(line), seen.map(line));
   if (order) return { difference: `requests: ${order}; sent ${seen.map(line).join(', ')}` };
+  const keys = difference(
+    pattern(recorded.map(({ req_headers }) => req_headers[IDEMPOTENCY])),
+    pattern(seen.map(({ headers }) => headers[IDEMPOTENCY]?.toString())),
+  );
+  if (keys) return { difference: `idempotency keys: ${keys}` };
   for (const [i, exchange] of recorded.entries()) {
     const sent = seen[i];
-    const expected = { query: queryOf(exchange.query), body: exchange.req, headers: protocolHeaders(exchange.req_headers) };
-    const actual = { query: queryOf(sent?.query ?? ''), body: sent?.json ?? null, headers: protocolHeaders(sent?.headers ?? {}) };
-    const found = difference(expected, actual, EXACT);
+    if (sent === undefined) return { difference: `${line(exchange)} is missing` };
+    const expected = { query: queryOf(exchange.query), headers: protocolHeaders(exchange.req_headers) };
+    const actual = { query: queryOf(sent.query), headers: protocolHeaders(sent.headers) };
+    const found = difference(expected, actual, EXACT) ?? bodyDifference(exchange, sent);
     if (found) return { difference: `${line(exchange)}: ${found}` };
   }
   return null;
 }
 
+const IDEMPOTENCY = 'x-idempotency-key';
 const queryOf = (query: string) => [...new URLSearchParams(query)].sort();
 
 /** The headers that a server acts on. */

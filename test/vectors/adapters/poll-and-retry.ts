@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { TinkerClient } from '../../../services/tinker/index.ts';
+import { FakeClock } from '../../../services/tinker/testing/fake-clock.ts';
 import type { FamilyAdapter, Finding } from '../judge.ts';
 import { difference, SINGLE } from '../same.ts';
 import { requestDifference } from '../tinker/compare-requests.ts';
@@ -12,6 +13,7 @@ const caseSchema = z.looseObject({
   client_config: z.record(z.string(), z.unknown()),
   dynamic_config: z.record(z.string(), z.unknown()),
   exchanges: z.array(exchangeSchema).min(1),
+  seconds: z.number().optional(),
   result: z.unknown().optional(),
   error: z.string().optional(),
 });
@@ -20,7 +22,7 @@ type Recorded = z.infer<typeof caseSchema>;
 const CANCELLED = 'cancelled';
 /** How long after the result a last acknowledgement may come. */
 const SETTLING_MS = 2000;
-const RULES = { nameOfKey: () => '<key>' };
+const RULES = { nameOfKey: () => '<key>', pauses: true };
 
 export const pollAndRetry: FamilyAdapter = { family: 'poll_and_retry', kinds: { '': (input: unknown) => check(caseSchema.parse(input)) } };
 
@@ -34,27 +36,33 @@ async function check(recorded: Recorded): Promise<Finding> {
     '/api/v1/create_sampling_session': { sampling_session_id: samplingSessionOf(first) },
     '/api/v1/cancel_future': {},
   };
-  await using server = await startScriptedServer(exchanges, { usual, repeatLast: result === CANCELLED });
-  await using client = await TinkerClient.connect({ baseUrl: server.url, apiKey: 'tml-key' });
+  // On this clock only pauses take time: they are compared, however busy the machine is.
+  const clock = new FakeClock();
+  await using server = await startScriptedServer(exchanges, { usual, repeatLast: result === CANCELLED, nowMs: clock.nowMs });
+  await using client = await TinkerClient.connect({ baseUrl: server.url, apiKey: 'tml-key', clock });
   // The server must outlive the check.
-  return result === CANCELLED ? await checkCancelled(client, server, exchanges) : await checkCalls(client, server, recorded);
+  return result === CANCELLED ? await checkCancelled(client, server, exchanges) : await checkCalls(client, server, recorded, clock);
 }
 
-async function checkCalls(client: TinkerClient, server: ScriptedServer, { exchanges, result, error }: Recorded): Promise<Finding> {
+async function checkCalls(client: TinkerClient, server: ScriptedServer, recorded: Recorded, clock: FakeClock): Promise<Finding> {
+  const { exchanges, result, error } = recorded;
   const first = firstOf(exchanges);
   const isSample = first.path.endsWith('/asample');
   const sampler = isSample ? await client.sampler({ baseModel: 'recorded' }) : null;
   const mark = server.seen.length;
+  const startMs = clock.nowMs();
   const outcome = await work(async () => {
     if (sampler === null) return lossJson(await runLossCall(client, first));
     const samples = await runSamples(sampler, first, Array.isArray(result) ? result.length : 1);
     return Array.isArray(result) ? samples.map(sampleJson) : sampleJson(samples[0] as never);
   });
+  const seconds = (clock.nowMs() - startMs) / 1000;
   for (let waited = 0; server.remaining().length > 0 && waited < SETTLING_MS; waited += 20) await sleep(20);
   const requests = requestDifference(exchanges, server.seen.slice(mark), RULES);
   if (requests !== null) return { difference: requests };
   const last = exchanges.at(-1) ?? first;
-  const found = error === undefined ? resultDifference(result, outcome) : errorDifference(last, outcome);
+  const found =
+    (error === undefined ? resultDifference(result, outcome) : errorDifference(last, outcome)) ?? secondsDifference(recorded, seconds);
   return found === null ? null : { difference: found };
 }
 
@@ -111,6 +119,16 @@ function errorDifference(last: Exchange, outcome: Outcome): string | null {
   const isOlder = last.status === 200 && typeof last.res === 'object' && last.res !== null && 'loss_fn_outputs' in last.res;
   if ('error' in outcome) return difference(expectedClass(last), nameOf(outcome.error), undefined, 'error');
   return isOlder ? difference(last.res, outcome.result, SINGLE) : 'our client did not fail';
+}
+
+/** What the recorder took for itself. */
+const START_S = 0.5;
+
+/** As generous as with the single pauses; those after a 402 are a person's here. */
+function secondsDifference({ exchanges, seconds }: Recorded, ours: number): string | null {
+  if (seconds === undefined || exchanges.some(({ status }) => status === 402)) return null;
+  const isAlike = ours >= 0.5 * (seconds - START_S) && ours <= 2 * seconds + 1;
+  return isAlike ? null : `seconds: expected about ${seconds}, got ${ours.toFixed(2)}`;
 }
 
 const nameOf = (error: unknown) => (error instanceof Error ? error.name : String(error));

@@ -3,8 +3,12 @@ import { encodeForwardBackwardRequest, jsonForwardBackwardBody } from '../../../
 import type { FamilyAdapter, Finding } from '../judge.ts';
 import { difference, EXACT } from '../same.ts';
 import { type JsonOutput, type JsonSample, outputJson, sampleJson, tidyOutput, tidySample } from '../tinker/result-json.ts';
+import { exchangeSchema } from '../tinker/scripted-server.ts';
 import { binary, type Exchange, resultOf } from '../tinker/session.ts';
+import { sessionCall } from '../tinker/session-call.ts';
 import { configV2, type JsonRequest, mapValues, requestJson, requestOf, tidyRequest } from '../tinker/wire-json.ts';
+import type { VectorFamily } from '../vector-file.ts';
+import { checkCalls, unspokenFinding } from './json-calls.ts';
 
 /** The bodies of before protobuf. */
 type JsonBody = { readonly model_id: string; readonly seq_id: number } & Readonly<Record<string, unknown>>;
@@ -17,22 +21,31 @@ type JsonInput = {
   readonly loss_fn_config?: Readonly<Record<string, number>> | null;
 };
 
-/** Bodies of training calls and results of losses and samples; the other exchanges are no business of this codec. */
-async function exchange(recorded: Exchange): Promise<Finding> {
-  const sent = recorded.req_decoded === undefined ? await jsonBodyDiffers(recorded) : protobufBodyDiffers(recorded);
+/** Bodies of training calls, results of losses and samples, and whole calls where the recorded client speaks as ours does. */
+async function exchange(recorded: Exchange, _: never, family: VectorFamily): Promise<Finding> {
+  const sent = await (recorded.req_decoded === undefined ? jsonBodyDiffers(recorded) : protobufBodyDiffers(recorded));
   const got = resultDiffers(recorded);
-  if (sent === undefined && got === undefined) return { notApplicable: 'neither a training body nor the result of a loss or a sample' };
   const found = sent ?? got ?? null;
-  return found === null ? null : { difference: found };
+  if (found !== null) return { difference: found };
+  if (sent === undefined) {
+    const unspoken = unspokenFinding(exchangeSchema.parse(recorded));
+    if (unspoken !== null) return unspoken;
+  }
+  const call = sessionCall(recorded, family);
+  if (call !== null) return checkCalls(call);
+  const isCompared = sent !== undefined || got !== undefined;
+  return isCompared ? null : { notApplicable: 'no loss, no sample, and no answered call of a client that speaks as ours does' };
 }
 
 /** Read as recorded, and written and read again. Undefined, here and below: there is nothing of the kind. */
-function protobufBodyDiffers({ req, req_decoded }: Exchange): string | null | undefined {
+async function protobufBodyDiffers({ path, req, req_decoded }: Exchange): Promise<string | null | undefined> {
   const bytes = binary(req);
   if (bytes === null) return undefined;
   const decoded = req_decoded as JsonRequest;
+  const ours = await trainingBody({ bodies: 'protobuf' }, requestOf(decoded));
   const asOurs = { ...decoded, loss_fn_config_v2: configV2(decoded) };
   return (
+    difference(path.replace('/api/v1/', ''), ours.path, EXACT, 'path') ??
     difference(tidyRequest(decoded), requestJson(bytes), EXACT, 'req_decoded') ??
     difference(tidyRequest(asOurs), requestJson(encodeForwardBackwardRequest(requestOf(decoded))), EXACT, 'our request')
   );
@@ -41,20 +54,20 @@ function protobufBodyDiffers({ req, req_decoded }: Exchange): string | null | un
 async function jsonBodyDiffers({ path, req }: Exchange): Promise<string | null | undefined> {
   const body = req as JsonBody | null;
   const name = ['forward_input', 'forward_backward_input'].find((key) => body?.[key] !== undefined);
-  if (body === null || name === undefined) return undefined;
-  const { data, loss_fn, loss_fn_config: config } = body[name] as JsonInput;
+  if (body === null || name === undefined) return /\/forward(_backward)?$/.test(path) ? 'not a training body' : undefined;
+  const { data, loss_fn_config: config, ...others } = body[name] as JsonInput;
   const request = requestOf({
     model_id: body.model_id,
     seq_id: body.seq_id,
     forward_only: name === 'forward_input',
-    loss_fn,
+    loss_fn: others.loss_fn,
     loss_fn_config: {},
     loss_fn_config_v2: mapValues(config ?? {}, (value) => (typeof value === 'number' ? { number: value } : { text: value })),
     data: data.map(({ model_input, loss_fn_inputs }) => ({ model_input: model_input.chunks.map(named), loss_fn_inputs })),
   });
   const input = {
-    data: data.map(({ model_input, ...rest }) => ({ ...rest, model_input: { chunks: model_input.chunks.map(named) } })),
-    loss_fn,
+    ...others,
+    data: data.map(({ model_input, ...rest }) => ({ ...rest, model_input: { ...model_input, chunks: model_input.chunks.map(named) } })),
     ...(config == null ? {} : { loss_fn_config: config }),
   };
   const ours = await trainingBody({ bodies: 'json' }, request);

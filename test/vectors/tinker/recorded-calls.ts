@@ -8,6 +8,7 @@ import {
   type TinkerClient,
 } from '../../../services/tinker/index.ts';
 import { numbers, sampleShape, tensorShape } from '../../tinker-drive/sdk-shape.ts';
+import { runLossCall } from './drive-client.ts';
 import type { Exchange } from './scripted-server.ts';
 
 /** What a recorded request came from: the call of our public API with the arguments that its path, query and body name. */
@@ -77,11 +78,14 @@ type FieldName =
   | 'weight_decay'
   | 'weights_access_token';
 export type Recorded = {
+  readonly exchange: Exchange;
   readonly body: Fields;
   readonly query: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;
   /** What the path's pattern caught. */
   readonly parts: readonly string[];
+  /** The recorded caller named no option: all values of the body are defaults, which are ours to know. */
+  readonly hasDefaults: boolean;
 };
 export type Clients = {
   /** The client of the session that the recording is from. */
@@ -97,7 +101,8 @@ type Call = (clients: Clients, recorded: Recorded) => Promise<unknown>;
 const CALLS: readonly (readonly [pattern: RegExp, call: Call])[] = [
   [/^POST create_model$/, async ({ client }, { body }) => (await client.createModel(modelOptions(body))).modelId],
   [/^POST get_info$/, ({ client }, { body }) => ignored(client.getInfo(body.model_id))],
-  [/^POST optim_step$/, async (clients, { body }) => (await training(clients, body).optimStep(optimizerParams(body))).metrics],
+  [/^POST forward_backward$/, ({ client }, { exchange }) => ignored(runLossCall(client, exchange))],
+  [/^POST optim_step$/, async (clients, recorded) => (await training(clients, recorded.body).optimStep(optimizerParams(recorded))).metrics],
   [
     /^POST save_weights$/,
     (clients, { body }) => training(clients, body).saveState(body.path, { ...saving(body), overwrite: body.overwrite }),
@@ -181,15 +186,17 @@ const CALLS: readonly (readonly [pattern: RegExp, call: Call])[] = [
   [/^GET audit$/, async ({ rest }, { query }) => (await rest.auditLog(given({ eventType: query.event_type, day: query.day }))).length],
 ];
 
-/** Null when our client has no such call. */
-export function callOf({ method, path, query, req, req_headers }: Exchange): ((clients: Clients) => Promise<unknown>) | null {
+/** Null when our client has no such call. `sdkCall`: the source text of the recorded caller's call. */
+export function callOf(exchange: Exchange, sdkCall = ''): ((clients: Clients) => Promise<unknown>) | null {
+  const { method, path, query, req, req_headers } = exchange;
+  const hasDefaults = /Params\(\)/.test(sdkCall);
   const name = `${method} ${path.replace('/api/v1/', '')}`;
   for (const [pattern, call] of CALLS) {
     const match = pattern.exec(name);
     if (match === null) continue;
     const parts = match.slice(1);
-    const recorded = { parts, body: (req ?? {}) as Fields, query: Object.fromEntries(new URLSearchParams(query)), headers: req_headers };
-    return (clients) => call(clients, recorded);
+    const fields = { body: (req ?? {}) as Fields, query: Object.fromEntries(new URLSearchParams(query)), headers: req_headers };
+    return (clients) => call(clients, { exchange, parts, hasDefaults, ...fields });
   }
   return null;
 }
@@ -202,8 +209,10 @@ function modelOptions(body: Fields) {
   return { baseModel: body.base_model, rank: lora.rank, ...options };
 }
 
-function optimizerParams(body: Fields) {
+function optimizerParams({ body, hasDefaults }: Recorded) {
   const { learning_rate, beta1, beta2, eps, weight_decay, grad_clip_norm, type } = named(body.adam_params ?? body.optimizer_params);
+  // Of the official client's defaults the learning rate is the one that ours does not have.
+  if (hasDefaults) return { learningRate: 1e-4 };
   const more = given({ beta1, beta2, eps, weightDecay: weight_decay, gradClipNorm: grad_clip_norm });
   return { learningRate: learning_rate, ...more, ...given({ optimizer: type }) };
 }
@@ -234,12 +243,12 @@ async function copyWeights({ rest }: Clients, { body, headers }: Recorded): Prom
   return rest.weights.copy(statePath(body.source_path), options);
 }
 
-async function sample({ sampler }: Clients, { body, headers }: Recorded): Promise<unknown> {
+async function sample({ sampler }: Clients, { body, headers, hasDefaults }: Recorded): Promise<unknown> {
   const opened = await sampler();
-  const request = sampleRequest(body);
+  const request = hasDefaults ? { prompt: promptOf(named(body.prompt).chunks) } : sampleRequest(body);
   if (headers['x-sdk-method']?.endsWith('.compute_logprobs')) {
     if (!(request.prompt instanceof Int32Array)) throw new Error('scores of a prompt that is not text');
-    const lastN = request.promptLogprobsLastN;
+    const lastN = sampleRequest(body).promptLogprobsLastN;
     return numbers((await opened.promptLogprobs(request.prompt, given({ lastN }))).logprobs);
   }
   const all = await opened.sampleAll(request);

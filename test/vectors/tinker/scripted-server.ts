@@ -29,7 +29,7 @@ export type SeenRequest = {
   /** Undefined when the body is empty or no JSON. */
   readonly json: unknown;
   readonly bytes: Buffer;
-  /** When it came, ms of `performance.now()`. */
+  /** When it came, ms on the script's clock. */
   readonly atMs: number;
 };
 
@@ -38,6 +38,8 @@ export type ScriptOptions = {
   readonly usual?: Readonly<Record<string, unknown>>;
   /** After the last recorded answer of a path it is given again (abridged recordings); otherwise 404. */
   readonly repeatLast?: boolean;
+  /** The time that requests are stamped with. Default: `performance.now()`. */
+  readonly nowMs?: () => number;
 };
 
 export type ScriptedServer = AsyncDisposable & {
@@ -55,6 +57,7 @@ const HEARTBEAT = '/api/v1/session_heartbeat';
 export async function startScriptedServer(exchanges: readonly Exchange[], options: ScriptOptions = {}): Promise<ScriptedServer> {
   const queues = Map.groupBy(exchanges, ({ method, path }) => `${method} ${path}`);
   const seen: SeenRequest[] = [];
+  const nowMs = options.nowMs ?? (() => performance.now());
 
   const server = createServer((request, response) => {
     const parts: Buffer[] = [];
@@ -64,7 +67,7 @@ export async function startScriptedServer(exchanges: readonly Exchange[], option
       const method = request.method ?? '';
       if (path === HEARTBEAT && !queues.has(`POST ${HEARTBEAT}`)) return reply(response, 200, { type: 'session_heartbeat' });
       const bytes = Buffer.concat(parts);
-      seen.push({ method, path, query, headers: request.headers, json: jsonOf(bytes), bytes, atMs: performance.now() });
+      seen.push({ method, path, query, headers: request.headers, json: jsonOf(bytes), bytes, atMs: nowMs() });
       const queue = queues.get(`${method} ${path}`) ?? [];
       const next = options.repeatLast && queue.length === 1 ? queue[0] : queue.shift();
       if (next !== undefined) return replay(response, next);

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ServiceFixture } from '../testing/service-fixture.ts';
@@ -8,9 +8,7 @@ let session: string;
 let model: string;
 beforeEach(async () => {
   fixture = new ServiceFixture();
-  session = String((await fixture.ask('POST', 'create_session', {})).session_id);
-  const body = { session_id: session, model_seq_id: 0, base_model: 'base', lora_config: { rank: 4 } };
-  model = String((await fixture.call('create_model', body)).model_id);
+  ({ session, model } = await fixture.openSession());
 });
 afterEach(() => fixture.remove());
 
@@ -74,7 +72,7 @@ describe('checkpoints', () => {
     expect(await fixture.ask('GET', `training_runs/${model}`)).toMatchObject({ last_sampler_checkpoint: null });
     expect(await fixture.ask('GET', `samplers/${sampler}`)).toEqual({ sampler_id: sampler, base_model: 'base' });
     const [name = ''] = readdirSync(join(fixture.folder, 'models', model.replaceAll(':', '.'), 'ephemeral'));
-    const hidden = `tinker://${model}/ephemeral/${name.replace('.safetensors', '')}`;
+    const hidden = `tinker://${model}/ephemeral/${name.split('@')[0]}`;
     const guess = { session_id: session, sampling_session_seq_id: 5, model_path: hidden };
     expect((await fixture.send('POST', 'create_sampling_session', guess)).status).toBe(404);
     expect(
@@ -84,6 +82,16 @@ describe('checkpoints', () => {
     expect((await fixture.send('POST', 'asample', sample(sampler, 0))).status).toBe(200);
     await fixture.call('save_weights_for_sampler', { model_id: model, seq_id: 2, path: 'named', kind: 'snapshot' });
     expect(await listed()).toEqual([['sampler_weights/named', null, false]]);
+  });
+
+  it('whose file is damaged fail what is sampled from them, by name', async () => {
+    const saved = await fixture.call('save_weights_for_sampler', { model_id: model, seq_id: 1, path: 'a', kind: 'snapshot' });
+    const path = join(fixture.folder, 'models', model.replaceAll(':', '.'), 'sampler_weights', 'a@1.safetensors');
+    writeFileSync(path, 'damaged');
+    const open = { session_id: session, sampling_session_seq_id: 0, model_path: saved.path };
+    const { sampling_session_id: sampler } = await fixture.ask('POST', 'create_sampling_session', open);
+    const failed = { category: 'server', error: expect.stringContaining(`${path}: the file is damaged`) };
+    expect(await fixture.call('asample', sample(sampler, 0))).toEqual(failed);
   });
 
   it('are published and taken back', async () => {
@@ -140,6 +148,18 @@ describe('numbers', () => {
 });
 
 describe('a model', () => {
+  it('keeps what was not fetched when it is unloaded, and little of it when its session is over', async () => {
+    for (let seq = 1; seq <= 20; seq += 1) await fixture.ask('POST', 'save_weights', { model_id: model, seq_id: seq, path: `s${seq}` });
+    const poll = async (seq: number) => (await fixture.send('POST', 'retrieve_future', { request_id: `${model}:${seq}` })).status;
+    const unloaded = () => fixture.ask('POST', 'retrieve_future', { request_id: `${model}:unload` });
+    await fixture.ask('POST', 'unload_model', { model_id: model });
+    await unloaded();
+    expect([await poll(2), await poll(20)]).toEqual([200, 200]);
+    expect((await fixture.send('POST', `sessions/${session}/finish`, { reason: { type: 'success' } })).status).toBe(204);
+    await unloaded();
+    expect([await poll(1), await poll(2), await poll(20)]).toEqual([410, 410, 200]);
+  });
+
   it('is unloaded as a future, which a restart does not forget', async () => {
     const promise = await fixture.ask('POST', 'unload_model', { model_id: model, type: 'unload_model' });
     const poll = () => fixture.ask('POST', 'retrieve_future', { request_id: promise.request_id });
@@ -150,54 +170,5 @@ describe('a model', () => {
     expect(await fixture.call('save_weights', { model_id: model, seq_id: 1, path: 'a', overwrite: false })).toMatchObject({
       path: `tinker://${model}/weights/a`,
     });
-  });
-});
-
-describe('sessions', () => {
-  const create = async (now: string, settings: object): Promise<string> => {
-    fixture.now = now;
-    return String((await fixture.ask('POST', 'create_session', settings)).session_id);
-  };
-  const search = async (query: object): Promise<unknown[]> =>
-    ((await fixture.ask('POST', 'sessions/search', query)).sessions as { session_id: string }[]).map(({ session_id }) => session_id);
-
-  it('are listed newest first, shown with what is in them, and found by what is known of them', async () => {
-    const named = await create('2026-01-02T00:00:00.000Z', { display_name: 'Night run two', user_metadata: { team: 'a' } });
-    const moved = await create('2026-01-03T00:00:00.000Z', { project_id: 'p1' });
-    await fixture.ask('PUT', `sessions/${moved}/project`, { project_id: 'p2' });
-    await fixture.ask('POST', `sessions/${named}/finish`, { reason: { type: 'errored' }, detail: null });
-    fixture.restart();
-    expect((await fixture.ask('GET', 'sessions')).sessions).toEqual([moved, named, session]);
-    expect((await fixture.ask('GET', 'sessions?limit=1&offset=1')).sessions).toEqual([named]);
-    expect(await fixture.ask('GET', `sessions/${named}`)).toMatchObject({ display_name: 'Night run two', user_metadata: { team: 'a' } });
-    expect(await fixture.ask('GET', `sessions/${session}`)).toMatchObject({ training_run_ids: [model], sampler_ids: [] });
-    const queries: [object, string[]][] = [
-      [{}, [moved, named, session]],
-      [{ session_id: session }, [session]],
-      [{ display_name: 'RUN night' }, [named]],
-      [{ display_name: 'day' }, []],
-      [{ session_id: moved, display_name: 'night' }, [moved, named]],
-      [{ project_ids: ['p2'] }, [moved]],
-      [{ user_metadata: { team: 'a' } }, [named]],
-      [{ user_metadata: { team: 'b' } }, []],
-      [{ statuses: [{ type: 'active' }] }, [moved, session]],
-      [{ statuses: [{ type: 'client_finished', reasons: ['errored'] }] }, [named]],
-      [{ statuses: [{ type: 'client_finished', reasons: ['success'] }] }, []],
-    ];
-    for (const [query, found] of queries) expect([query, await search(query)]).toEqual([query, found]);
-  });
-
-  it('are found page by page', async () => {
-    const others = [await create('2026-01-01T00:00:00.000Z', {}), await create('2026-01-02T00:00:00.000Z', {})];
-    const seen: unknown[] = [];
-    let cursor: unknown = null;
-    do {
-      const page = await fixture.ask('POST', 'sessions/search', { limit: 1, cursor });
-      seen.push(...(page.sessions as { session_id: string }[]).map(({ session_id }) => session_id));
-      cursor = page.next_cursor;
-    } while (cursor !== null);
-    expect(seen).toHaveLength(3);
-    expect(new Set(seen)).toEqual(new Set([session, ...others]));
-    expect(seen[0]).toBe(others[1]);
   });
 });

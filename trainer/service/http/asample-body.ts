@@ -76,11 +76,12 @@ export function sampleJob(body: z.infer<typeof asampleSchema>, limits: ModelLimi
 }
 
 function promptTokens(chunks: readonly { readonly tokens: readonly number[] }[], vocab: number): Int32Array {
-  const prompt = Int32Array.from(chunks.length === 1 ? (chunks[0]?.tokens ?? []) : chunks.flatMap((chunk) => chunk.tokens));
+  const prompt = chunks.length === 1 ? (chunks[0]?.tokens ?? []) : chunks.flatMap((chunk) => chunk.tokens);
   if (prompt.length === 0) throw new HttpFailure(400, 'prompt: is empty');
+  // Before they are narrowed to 32 bits, which would make another id of a large one.
   const bad = prompt.findIndex((token) => token < 0 || token >= vocab);
   if (bad >= 0) throw new HttpFailure(400, `prompt: token ${prompt[bad]} at ${bad} is outside the vocabulary (0 to ${vocab - 1})`);
-  return prompt;
+  return Int32Array.from(prompt);
 }
 
 function checkTopk(field: string, k: number, vocab: number): void {

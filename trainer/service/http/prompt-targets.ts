@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { PromptTargets } from '../../engine/types.ts';
+import { csrFault, csrRows } from '../csr.ts';
 import { HttpFailure } from '../failures.ts';
 import type { TableLayout } from '../threads/sampling-backend.ts';
 import { count } from './bodies.ts';
@@ -24,8 +25,8 @@ export function promptTargets(
   if (shape.length !== 2 || height !== rows || columns === undefined || columns === 0) {
     refuse(`shape is [${shape.join(', ')}]; it must be [${rows}, K], a row for every token of the prompt but the first`);
   }
-  const bad = data.find((id) => id < -1 || id >= vocab);
-  if (bad !== undefined) refuse(`token ${bad} is outside the vocabulary (0 to ${vocab - 1}); -1 asks for nothing`);
+  const bad = data.findIndex((id) => id < -1 || id >= vocab);
+  if (bad >= 0) refuse(`token ${data[bad]} at ${bad} is outside the vocabulary (0 to ${vocab - 1}); -1 asks for nothing`);
   const width = columns ?? 0;
   const [crow, col] = [tensor.sparse_crow_indices ?? null, tensor.sparse_col_indices ?? null];
   if (crow === null || col === null) {
@@ -33,11 +34,9 @@ export function promptTargets(
     const cells = { rows: Int32Array.from(data, (_, i) => Math.floor(i / width)), ids: Int32Array.from(data) };
     return { cells, layout: { rows, columns: width, sparse: null } };
   }
-  const isRising = crow.every((start, row) => start >= (crow[row - 1] ?? 0));
-  const fits = crow.length === rows + 1 && crow[0] === 0 && crow[rows] === data.length && col.length === data.length;
-  if (!isRising || !fits || col.some((column) => column >= width)) refuse('the CSR indices do not fit the shape and the values');
-  const rowOf = Int32Array.from(data.keys(), (i) => crow.findLastIndex((start) => start <= i));
-  return { cells: { rows: rowOf, ids: Int32Array.from(data) }, layout: { rows, columns: width, sparse: { crow, col } } };
+  const fault = csrFault({ crow, col }, rows, width, data.length);
+  if (fault !== null) refuse(fault);
+  return { cells: { rows: csrRows(crow), ids: Int32Array.from(data) }, layout: { rows, columns: width, sparse: { crow, col } } };
 }
 
 function refuse(why: string): never {

@@ -29,6 +29,7 @@ export function samplingRoutes(service: Service): Hono {
       if (baseModel === null) throw new HttpFailure(400, 'base_model or model_path: one of them is needed');
       service.checkBaseModel(baseModel);
       const sampler = sessions.createSampler(body.session_id, body.sampling_session_seq_id, baseModel, path);
+      sessions.touch(sampler.sessionId);
       return c.json({ type: 'create_sampling_session', sampling_session_id: sampler.samplerId });
     })
     .post('/join_sampling_session', async (c) => {
@@ -44,6 +45,7 @@ export function samplingRoutes(service: Service): Hono {
       const body = await readJson(c, asampleSchema);
       const sampler = sessions.sampler(body.sampling_session_id);
       if (sampler.modelPath !== null) runs.ownerOfStored(sampler.modelPath, 'sampling_session_id');
+      sessions.touch(sampler.sessionId);
       const requestId = sampling.submit(sampler, body.seq_id, jsonCall('sample', body), () => sampleJob(body, service));
       const sequenceIds = Array.from({ length: body.num_samples }, (_, i) => `${requestId}:${i}`);
       return c.json({ request_id: requestId, sample_sequence_ids: sequenceIds });

@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import { z } from 'zod';
 import type { Service } from '../service.ts';
-import type { Session } from '../sessions.ts';
+import type { Session } from '../session-records.ts';
 import { page, parseWith, readJson } from './bodies.ts';
 
 const statusQuery = z.discriminatedUnion('type', [

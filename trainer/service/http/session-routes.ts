@@ -15,7 +15,7 @@ const finish = z.object({ reason: z.object({ type: z.string() }) });
 
 /** Client start, sessions, and what a client asks about the service itself. */
 export function sessionRoutes(service: Service): Hono {
-  const { sessions, runs } = service;
+  const { sessions } = service;
   return (
     new Hono()
       // Keys are used as they are, and nothing else differs from the protocol's defaults.
@@ -28,6 +28,7 @@ export function sessionRoutes(service: Service): Hono {
       })
       .post('/session_heartbeat', async (c) => {
         const { session_id: sessionId } = await readJson(c, heartbeat);
+        sessions.touch(sessionId);
         // 410 stops a client's heartbeat: its session is over.
         if (sessions.get(sessionId).finished !== null) throw new HttpFailure(410, `session '${sessionId}' is finished`);
         return c.json({ type: 'session_heartbeat' });
@@ -35,8 +36,7 @@ export function sessionRoutes(service: Service): Hono {
       .post('/sessions/:id/finish', async (c) => {
         const sessionId = c.req.param('id');
         const { reason } = await readJson(c, finish);
-        sessions.finish(sessionId, reason.type);
-        for (const run of runs.ofSession(sessionId)) void run.unload();
+        service.finishSession(sessionId, reason.type);
         return c.body(null, 204);
       })
       .post('/telemetry', (c) => c.json({ status: 'accepted' }))

@@ -1,6 +1,6 @@
-import { zstdDecompressSync } from 'node:zlib';
 import { type Context, Hono } from 'hono';
 import { z } from 'zod';
+import { decompressBody } from '../../../services/tinker/wire/index.ts';
 import { jsonCall, lossCall, unreadableCall } from '../call-identity.ts';
 import { HttpFailure, UserError } from '../failures.ts';
 import { CREATE_SEQ, modelId as modelIdOf, samplerId, trainingRequestId, unloadRequestId } from '../ids.ts';
@@ -144,7 +144,7 @@ async function readProtobuf(c: Context): Promise<Uint8Array> {
   const raw = new Uint8Array(await c.req.arrayBuffer());
   if (c.req.header('content-encoding') !== 'zstd') return raw;
   try {
-    return new Uint8Array(zstdDecompressSync(raw, { maxOutputLength: MAX_BODY_BYTES }));
+    return new Uint8Array(await decompressBody(raw, MAX_BODY_BYTES));
   } catch {
     throw new HttpFailure(400, `the body is not a zstd frame of at most ${MAX_BODY_BYTES} bytes, though Content-Encoding says so`);
   }

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Hono } from 'hono';
 import { createApp } from '../http/app.ts';
+import { gated } from '../http/gate.ts';
 import { Service } from '../service.ts';
 import type { SamplingBackend } from '../threads/sampling-backend.ts';
 import { CountingBackend } from './counting-backend.ts';
@@ -21,12 +21,12 @@ export class ServiceFixture {
   /** ISO time. */
   now = '2026-01-01T00:00:00.000Z';
   service: Service = this.#open();
-  #app: Hono = createApp(this.service, { prefix: 'tml-' });
+  #app = this.#routes();
 
   /** As after a kill. */
   restart(): void {
     this.service = this.#open();
-    this.#app = createApp(this.service, { prefix: 'tml-' });
+    this.#app = this.#routes();
   }
 
   async send(method: string, path: string, body?: unknown): Promise<{ readonly status: number; readonly body: Record<string, unknown> }> {
@@ -51,6 +51,13 @@ export class ServiceFixture {
     return answer.body;
   }
 
+  /** A session with one model in it, of rank 4. */
+  async openSession(): Promise<{ readonly session: string; readonly model: string }> {
+    const session = String((await this.ask('POST', 'create_session', {})).session_id);
+    const body = { session_id: session, model_seq_id: 0, base_model: 'base', lora_config: { rank: 4 } };
+    return { session, model: String((await this.call('create_model', body)).model_id) };
+  }
+
   /** A call that answers a future, and its result. */
   async call(path: string, body: unknown): Promise<Record<string, unknown>> {
     const { request_id } = await this.ask('POST', path, body);
@@ -60,6 +67,10 @@ export class ServiceFixture {
   remove(): void {
     this.service.close();
     rmSync(this.folder, { recursive: true });
+  }
+
+  #routes(): ReturnType<typeof gated> {
+    return gated({ prefix: 'tml-' }, createApp(this.service).fetch);
   }
 
   #open(): Service {
