@@ -39,9 +39,18 @@ export abstract class TinkerError extends Error {
 
 /** The same failure, as one of this future. */
 export function ofRequest(error: unknown, requestId: string): unknown {
+  return error instanceof TinkerError ? reworded(error, (said) => said, { requestId }) : error;
+}
+
+/** The same failure, as that of a later call which is not even sent because of it. */
+export function ofEarlierCall(error: unknown): unknown {
   if (!(error instanceof TinkerError)) return error;
+  return reworded(error, (said) => `not sent: an earlier call of this client failed: ${said}`, {});
+}
+
+function reworded(error: TinkerError, words: (said: string) => string, context: Partial<ErrorContext>): TinkerError {
   const Kind = error.constructor as new (message: string, context: ErrorContext) => TinkerError;
-  return new Kind(error.message.slice(`${error.call}: `.length), { ...error, requestId, cause: error });
+  return new Kind(words(error.message.slice(`${error.call}: `.length)), { ...error, ...context, cause: error });
 }
 
 /** A setting is missing or wrong before anything was sent: set it and connect again. */
