@@ -56,7 +56,7 @@ function reworded(error: TinkerError, words: (said: string) => string, context: 
 /** A setting is missing or wrong before anything was sent: set it and connect again. */
 export class SettingMissing extends TinkerError {}
 
-/** The service could not be reached or was overloaded for longer than the limits allow. The same call may be made again, a training call with the same `nextSeqId`. */
+/** The service could not be reached or was overloaded for longer than the limits allow. The same call may be made again; a training call from a new `client.training` with the `nextSeqId` from before it. */
 export class RetryLater extends TinkerError {}
 
 /** The session no longer exists. Connect again, then make new samplers and reload training state. */
@@ -68,7 +68,7 @@ export class ResubmitSample extends TinkerError {}
 /** Nobody can say which training calls took effect. Rebuild the model from the last saved state. */
 export class TrainingStateUnknown extends TinkerError {}
 
-/** The account must be topped up. Pause, tell a person, then make the same call again; with a `requestId` of a future, the same wait for its result. */
+/** The account must be topped up. Pause, tell a person, then make the same call again, a training call from a new `client.training` with the `nextSeqId` from before it; with a `requestId` of a future, the same wait for its result. */
 export class BillingPaused extends TinkerError {}
 
 /** The service rejects this request and will reject it again: change it. */

@@ -52,7 +52,13 @@ export class Waiting {
     if (retry.isOfTransport) this.#repetitions++;
     else this.#newAttempt();
     const { queueState, status } = failure;
-    const reported = { call: call.reportedAs ?? call.path, queueState, status, reason: failure.detail || null, nextTryMs: retry.delayMs };
+    const reported = {
+      call: call.reportedAs ?? call.path,
+      queueState,
+      status,
+      reason: failure.detail || null,
+      nextTryMs: Math.round(retry.delayMs),
+    };
     this.#caller.noteWait(this.sinceMs, reported);
     await this.#caller.sleep(retry.delayMs, call.signal);
   }
