@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { ServiceWaits } from './service-waits.ts';
 
-const wait = (call: string, waitedMs: number) => ({ call, waitedMs, queueState: 'paused_capacity' as const, reason: 'busy' });
+const BUSY = { queueState: 'paused_capacity', reason: 'busy', status: 408, nextTryMs: 0 } as const;
+const wait = (call: string, waitedMs: number) => ({ ...BUSY, call, waitedMs });
 
 test('tells the longest wait that goes on, and neither short ones nor those that ended', () => {
   let nowMs = 0;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { StatePath } from '../../core/ids.ts';
 import { BadRequest, CredentialRefused, RetryLater, SessionLost, SettingMissing, TinkerClient } from './index.ts';
+import type { StatePath } from './paths.ts';
 import { FakeService } from './testing/fake-service.ts';
 
 let service: FakeService;
@@ -86,6 +86,17 @@ describe('the session', () => {
   test('attach to a session that is gone', async () => {
     service.script('session_heartbeat', { status: 410 });
     await expect(TinkerClient.attach({ ...options(), sessionId: 'other' })).rejects.toThrow(SessionLost);
+  });
+
+  test('attach to a session that the service does not know, and to a service that has no heartbeats', async () => {
+    service.script(
+      'session_heartbeat',
+      { status: 404, json: { detail: "no session 'other'" } },
+      { status: 404, json: { detail: 'Not Found' } },
+    );
+    await expect(TinkerClient.attach({ ...options(), sessionId: 'other' })).rejects.toThrow(SessionLost);
+    await using client = await TinkerClient.attach({ ...options(), sessionId: 'other' });
+    expect(client.sessionId).toBe('other');
   });
 
   test('beats every 10 s for its own and for adopted sessions, until the service ends it', async () => {

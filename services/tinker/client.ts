@@ -1,7 +1,7 @@
-import type { StatePath } from '../../core/ids.ts';
 import { BadRequest, SessionLost } from './errors.ts';
 import { sessionSchema } from './futures/answers.ts';
 import { Caller } from './http/caller.ts';
+import type { StatePath } from './paths.ts';
 import type { Capabilities } from './rest/capabilities.ts';
 import type { Checkpoints } from './rest/checkpoints.ts';
 import { Rest } from './rest/rest.ts';
@@ -77,12 +77,17 @@ export class TinkerClient implements AsyncDisposable {
     });
   }
 
-  /** Joins a session that another process opened: keeps it alive too, and `close` leaves it open. @throws SessionLost when it is gone */
+  /**
+   * Joins a session that another process opened: keeps it alive too, and `close` leaves it open.
+   * @throws SessionLost when the service says that the session is over (410), or does not know it (a 404 that names it). Any other
+   * failure of the first heartbeat is not told: a 404 without the id comes from servers that have no heartbeats, whose first real
+   * call shows whether the session is there
+   */
   static async attach(options: ClientOptions & { readonly sessionId: string }): Promise<TinkerClient> {
     return opened(options, async (caller, flags) => {
       const client = new TinkerClient(caller, flags, options.sessionId, false);
       await client.#heartbeat.beat(options.sessionId).catch((error) => {
-        if (error instanceof SessionLost && error.status === 410) throw error;
+        if (error instanceof SessionLost && (error.status === 410 || error.detail?.includes(options.sessionId))) throw error;
       });
       return client;
     });

@@ -39,15 +39,24 @@ export abstract class TinkerError extends Error {
 
 /** The same failure, as one of this future. */
 export function ofRequest(error: unknown, requestId: string): unknown {
+  return error instanceof TinkerError ? reworded(error, (said) => said, { requestId }) : error;
+}
+
+/** The same failure, as that of a later call which is not even sent because of it. */
+export function ofEarlierCall(error: unknown): unknown {
   if (!(error instanceof TinkerError)) return error;
+  return reworded(error, (said) => `not sent: an earlier call of this client failed: ${said}`, {});
+}
+
+function reworded(error: TinkerError, words: (said: string) => string, context: Partial<ErrorContext>): TinkerError {
   const Kind = error.constructor as new (message: string, context: ErrorContext) => TinkerError;
-  return new Kind(error.message.slice(`${error.call}: `.length), { ...error, requestId, cause: error });
+  return new Kind(words(error.message.slice(`${error.call}: `.length)), { ...error, ...context, cause: error });
 }
 
 /** A setting is missing or wrong before anything was sent: set it and connect again. */
 export class SettingMissing extends TinkerError {}
 
-/** The service could not be reached or was overloaded for longer than the limits allow. The same call may be made again, a training call with the same `nextSeqId`. */
+/** The service could not be reached or was overloaded for longer than the limits allow. The same call may be made again; a training call from a new `client.training` with the `nextSeqId` from before it. */
 export class RetryLater extends TinkerError {}
 
 /** The session no longer exists. Connect again, then make new samplers and reload training state. */
@@ -59,7 +68,7 @@ export class ResubmitSample extends TinkerError {}
 /** Nobody can say which training calls took effect. Rebuild the model from the last saved state. */
 export class TrainingStateUnknown extends TinkerError {}
 
-/** The account must be topped up. Pause, tell a person, then make the same call again; with a `requestId` of a future, the same wait for its result. */
+/** The account must be topped up. Pause, tell a person, then make the same call again, a training call from a new `client.training` with the `nextSeqId` from before it; with a `requestId` of a future, the same wait for its result. */
 export class BillingPaused extends TinkerError {}
 
 /** The service rejects this request and will reject it again: change it. */

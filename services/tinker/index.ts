@@ -15,7 +15,7 @@ export {
   TrainingStateUnknown,
 } from './errors.ts';
 export type { Clock } from './http/clock.ts';
-export { type PathParts, pathParts, type SavedKind, samplerPath, statePath } from './paths.ts';
+export { type PathParts, pathParts, type SamplerPath, type SavedKind, type StatePath, samplerPath, statePath } from './paths.ts';
 export type { AuditEntry } from './rest/audit.ts';
 export type { Billing, StorageEntry, StorageUsage, Usage, UsageEvent, UsageInfo, UsageWindow } from './rest/billing.ts';
 export type { Capabilities, SupportedModel } from './rest/capabilities.ts';

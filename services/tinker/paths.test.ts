@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { SamplerPath, StatePath } from '../../core/ids.ts';
-import { BadRequest, pathParts, samplerPath, statePath, TinkerClient } from './index.ts';
+import type { SamplerPath as CoreSamplerPath, StatePath as CoreStatePath } from '../../core/ids.ts';
+import { BadRequest, pathParts, type SamplerPath, type StatePath, samplerPath, statePath, TinkerClient } from './index.ts';
 import { FakeService } from './testing/fake-service.ts';
 
 const STATE = 'tinker://s:train:0/weights/step-1';
@@ -37,6 +37,16 @@ describe('parsing', () => {
   });
 });
 
+/** Whether each can be given for the other. */
+type Same<A, B> = [A, B] extends [B, A] ? true : false;
+
+test('paths are the same types as those of the whole', () => {
+  const state: Same<StatePath, CoreStatePath> = true;
+  const sampler: Same<SamplerPath, CoreSamplerPath> = true;
+  const mixed: Same<StatePath, CoreSamplerPath> = false;
+  expect([state, sampler, mixed]).toEqual([true, true, false]);
+});
+
 describe('a path of the other kind', () => {
   test('does not compile', () => {
     const load = (_: StatePath) => {};
@@ -56,7 +66,9 @@ describe('a path of the other kind', () => {
     const state = SAMPLER as unknown as StatePath;
     const sampler = STATE as unknown as SamplerPath;
     const training = client.training('m', { nextSeqId: 1 });
-    await expect(training.loadState(state, { optimizer: true })).rejects.toThrow('is weights for sampling; needed is training state');
+    await expect(training.loadState(state, { optimizer: true })).rejects.toThrow(
+      `loadState: "${SAMPLER}" is weights for sampling; needed is training state`,
+    );
     await expect(client.createModelFromState(state, { optimizer: false })).rejects.toThrow(BadRequest);
     await expect(client.sampler({ samplerPath: sampler })).rejects.toThrow('is training state; needed is weights for sampling');
     expect([service.to('load_weights'), service.to('create_sampling_session')]).toEqual([[], []]);

@@ -16,6 +16,8 @@ const GIVEN = {
   modelInput: 'Int32Array',
   targetTokens: 'Int32Array',
   advantages: 'Float32Array',
+  weights: 'Float32Array',
+  modelId: 'string',
   batch: 'import("./index.ts").Batch',
   sessionId: 'string',
   keep: '(text: string) => Promise<void>',

@@ -14,8 +14,12 @@ export type WaitReport = {
   /** How long the call has been waiting, ms. */
   readonly waitedMs: number;
   readonly queueState: QueueState | null;
-  /** The service's words, when it gave any. */
+  /** The service's words when it gave any, or why there was no answer. */
   readonly reason: string | null;
+  /** HTTP status of the latest answer, 408 where the work is not done yet; null when there was no answer. */
+  readonly status: number | null;
+  /** When the service is asked again, ms from now. */
+  readonly nextTryMs: number;
 };
 
 export type ConnectionOptions = {

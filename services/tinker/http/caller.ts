@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import { BackPressure, type BackPressureLimits, type Reservation } from '../back-pressure/back-pressure.ts';
 import { Credential } from '../credentials/credential.ts';
-import { type QueueState, RetryLater } from '../errors.ts';
-import type { Connection } from '../settings.ts';
+import { RetryLater } from '../errors.ts';
+import type { Connection, WaitReport } from '../settings.ts';
 import { unlessAborted } from './abort.ts';
 import type { Failure, Subject } from './classify.ts';
 import { exchange, type HttpAnswer, type HttpCall, type HttpOutcome } from './http.ts';
@@ -143,8 +143,8 @@ export class Caller {
     this.connection.onNotice(this.scrub(text));
   }
 
-  noteWait(call: string, waitingSinceMs: number, queueState: QueueState | null, reason: string | null): void {
-    this.connection.onWait({ call, waitedMs: this.nowMs() - waitingSinceMs, queueState, reason });
+  noteWait(waitingSinceMs: number, wait: Omit<WaitReport, 'waitedMs'>): void {
+    this.connection.onWait({ ...wait, waitedMs: this.nowMs() - waitingSinceMs });
   }
 
   /** `stop` runs when the client is closed, unless what this returns was called before. */

@@ -98,7 +98,7 @@ function missing(subject: Subject, context: ErrorContext, detail: string): Tinke
       return new ResubmitSample(`the service lost the sample (${detail})`, context);
     case 'model':
       return new TrainingStateUnknown(
-        `the service lost the model or the call's result (${detail}); rebuild the model from its last saved state`,
+        `the service lost the model or the call's result, or never had it (${detail}); rebuild the model from its last saved state`,
         context,
       );
     case 'other':

@@ -4,6 +4,7 @@ import type { Connection } from '../settings.ts';
 import { BodyTooLarge, readBody } from './body.ts';
 import type { Failure } from './classify.ts';
 import { connectionFailure, failureOf } from './http-failure.ts';
+import { inPlainWords } from './plain-words.ts';
 
 export type HttpCall = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -78,16 +79,11 @@ async function exchangeAt(
     signal?.throwIfAborted();
     if (error instanceof errors.InvalidArgumentError) throw new BadRequest(`cannot be sent: ${error.message}`, { call: call.path });
     if (error instanceof BodyTooLarge) return { failure: { ...connectionFailure(error.message, error), isTooLarge: true } };
-    return { failure: connectionFailure(error instanceof Error ? error.message || String(errorCode(error)) : String(error), error) };
+    return { failure: connectionFailure(inPlainWords(error, url.host), error) };
   }
 }
 
 function redirection(status: number, location: string | string[] | undefined, from: URL): URL | null {
   if (status < 300 || status === 304 || status >= 400 || typeof location !== 'string') return null;
   return URL.parse(location, from.href);
-}
-
-/** Several addresses tried and refused come as an AggregateError without a message. */
-function errorCode(error: Error): unknown {
-  return 'code' in error ? error.code : error.name;
 }

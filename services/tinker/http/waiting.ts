@@ -51,7 +51,15 @@ export class Waiting {
     this.#count(failure);
     if (retry.isOfTransport) this.#repetitions++;
     else this.#newAttempt();
-    this.#caller.noteWait(call.reportedAs ?? call.path, this.sinceMs, failure.queueState, failure.detail || null);
+    const { queueState, status } = failure;
+    const reported = {
+      call: call.reportedAs ?? call.path,
+      queueState,
+      status,
+      reason: failure.detail || null,
+      nextTryMs: Math.round(retry.delayMs),
+    };
+    this.#caller.noteWait(this.sinceMs, reported);
     await this.#caller.sleep(retry.delayMs, call.signal);
   }
 

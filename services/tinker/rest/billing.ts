@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { BadRequest } from '../errors.ts';
 import type { Caller } from '../http/caller.ts';
-import { getJson } from './request.ts';
+import { getJson, ofSome } from './request.ts';
 
 /** What was used in one hour. A type that this client does not know keeps the service's own fields. */
 export type UsageInfo =
@@ -99,6 +99,7 @@ const storageSchema = z.object({
   ),
 });
 
+/** Calls throw BadRequest with status 404, 405 or 501 where the service does not have them. */
 export class Billing {
   readonly #caller: Caller;
 
@@ -110,7 +111,10 @@ export class Billing {
   async usage({ startingOn, endingBefore }: UsageWindow): Promise<Usage> {
     assertWindow(startingOn, endingBefore);
     const query = { starting_on: isoSeconds(startingOn), ending_before: isoSeconds(endingBefore) };
-    const { data, sessions, cost_data_through } = await getJson(this.#caller, 'billing/usage/events', query, usageSchema);
+    const { data, sessions, cost_data_through } = await ofSome(
+      getJson(this.#caller, 'billing/usage/events', query, usageSchema),
+      'billing calls',
+    );
     const entries = Object.entries(sessions ?? {}).map(([id, { user_metadata }]) => [id, { userMetadata: user_metadata ?? null }] as const);
     return { events: data.map(eventOf), sessions: Object.fromEntries(entries), costDataThrough: cost_data_through ?? null };
   }
@@ -118,7 +122,8 @@ export class Billing {
   /** What saved checkpoints take up now. */
   async checkpointStorage(options: { readonly projectId?: string } = {}): Promise<StorageUsage> {
     const query = { project_id: options.projectId };
-    const { data, ...usage } = await getJson(this.#caller, 'billing/usage/checkpoints/current', query, storageSchema);
+    const lacking = options.projectId === undefined ? 'billing calls' : `billing calls, or no project ${options.projectId}`;
+    const { data, ...usage } = await ofSome(getJson(this.#caller, 'billing/usage/checkpoints/current', query, storageSchema), lacking);
     const entries = data.map((entry) => ({
       projectId: entry.project_id ?? null,
       userUrn: entry.org_user_urn ?? null,

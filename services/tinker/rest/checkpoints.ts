@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import type { SamplerPath, StatePath } from '../../../core/ids.ts';
 import { BadRequest, ServiceFailed } from '../errors.ts';
 import type { Caller } from '../http/caller.ts';
-import { type PathParts, runOfPath, savedParts } from '../paths.ts';
+import { type PathParts, runOfPath, type SamplerPath, type StatePath, savedParts } from '../paths.ts';
 import { cursorSchema, everyPage, type Page, type PageOptions } from './paging.ts';
-import { getJson, ifSupported, type Query, sendDelete, sendOnly } from './request.ts';
+import { getJson, ifSupported, ofSome, type Query, sendDelete, sendOnly } from './request.ts';
 
 /** Null and `isPublic: false` where the service does not say. */
 export type Checkpoint = {
@@ -124,9 +123,12 @@ export class Checkpoints {
     return this.#isDone('PUT', `${checkpointUrl(path)}/ttl`, { ttl_seconds: ttlSeconds });
   }
 
-  /** Of what `saveExternal` answered. */
+  /** Of what `saveExternal` answered. @throws BadRequest when the service has no such weights, or no such call */
   async externalWeightsUrls(path: string): Promise<ExternalWeightsUrls> {
-    const { urls, expires } = await getJson(this.#caller, `${checkpointUrl(path)}/external_weights_urls`, {}, urlsSchema);
+    const { urls, expires } = await ofSome(
+      getJson(this.#caller, `${checkpointUrl(path)}/external_weights_urls`, {}, urlsSchema),
+      `weights for download at ${path}, or does not offer downloads`,
+    );
     return { urls, expiresAt: expires ?? null };
   }
 

@@ -49,9 +49,23 @@ export async function ifSupported<T>(work: Promise<T>): Promise<T | null> {
   try {
     return await work;
   } catch (error) {
-    if (error instanceof BadRequest && [404, 405, 501].includes(error.status ?? 0)) return null;
+    if (isUnsupported(error)) return null;
     throw error;
   }
+}
+
+/** Says what a 404, 405 or 501 means for a call that not every service has: `what` it may lack. @throws whatever `work` throws */
+export async function ofSome<T>(work: Promise<T>, what: string): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (!isUnsupported(error)) throw error;
+    throw new BadRequest(`this service has no ${what} (${error.status}: ${error.detail})`, { ...error, cause: error });
+  }
+}
+
+function isUnsupported(error: unknown): error is BadRequest {
+  return error instanceof BadRequest && [404, 405, 501].includes(error.status ?? 0);
 }
 
 function withQuery(path: string, query: Query): string {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { SamplerPath, StatePath } from '../../../core/ids.ts';
 import { BadRequest, RestClient, ServiceFailed, SettingMissing } from '../index.ts';
+import type { SamplerPath, StatePath } from '../paths.ts';
 import { FakeService } from '../testing/fake-service.ts';
 
 const STATE = 'tinker://run/weights/a' as StatePath;
@@ -32,6 +32,15 @@ afterEach(async () => {
   vi.unstubAllEnvs();
   await rest.close();
   await service.stop();
+});
+
+test.each([404, 405, 501])('a service without the calls answers %d', async (status) => {
+  service.usually('billing/usage/checkpoints/current', { status });
+  service.usually('training_runs/run/checkpoints/weights/a/external_weights_urls', { status });
+  const storage = await rest.billing.checkpointStorage().catch((error: unknown) => error);
+  expect(storage).toBeInstanceOf(BadRequest);
+  expect(storage).toMatchObject({ status, message: expect.stringContaining('this service has no billing calls') });
+  await expect(rest.checkpoints.externalWeightsUrls(STATE)).rejects.toThrow(/no weights for download at .*, or does not offer downloads/);
 });
 
 test('no session is opened', () => {

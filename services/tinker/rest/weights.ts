@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { SamplerPath, StatePath } from '../../../core/ids.ts';
 import { SettingMissing } from '../errors.ts';
 import type { Caller } from '../http/caller.ts';
 import { newIdempotencyKey } from '../http/waiting.ts';
+import type { SamplerPath, StatePath } from '../paths.ts';
 import { defaultProjectId } from '../session/session-options.ts';
 import { postJson } from './request.ts';
 

@@ -10,6 +10,8 @@ import { type Completion, CompletionBoard } from './completion-board.ts';
 
 const POLL_TIMEOUT_MS = 45_000;
 const ACKNOWLEDGE_TIMEOUT_MS = 5000;
+/** Of a poll's answer that the work is not done: the feed says it by leaving it out. */
+const PENDING_STATUS = 408;
 /** What servers without the call answer. */
 const MISSING_STATUSES: ReadonlySet<number | null> = new Set([404, 405, 501]);
 const OF_UNKNOWN_SIZE: Completion = { sizeBytes: null };
@@ -121,8 +123,9 @@ export class CompletionFeed {
 
   /** A poll that brought nothing that is waited for, such as the same completions again. */
   async #idle(signal: AbortSignal): Promise<void> {
-    this.#showWaits();
-    await this.#caller.sleep(pendingDelayMs(this.#idlePolls++), signal);
+    const nextTryMs = pendingDelayMs(this.#idlePolls++);
+    this.#showWaits(nextTryMs);
+    await this.#caller.sleep(nextTryMs, signal);
   }
 
   /** With nobody waiting, it only says what may be forgotten. False when that failed, which costs nothing: the next poll says it again. */
@@ -160,9 +163,9 @@ export class CompletionFeed {
     );
   }
 
-  #showWaits(): void {
+  #showWaits(nextTryMs: number): void {
     for (const { requestId, sinceMs } of this.#board.waits()) {
-      this.#caller.noteWait('Sample', sinceMs, null, null);
+      this.#caller.noteWait(sinceMs, { call: 'Sample', queueState: null, reason: null, status: PENDING_STATUS, nextTryMs });
       const stalledForMs = this.#caller.stalledForMs(sinceMs);
       if (stalledForMs <= this.#stalledMs) continue;
       this.#board.fail(requestId, stalledError({ ...connectionFailure('', undefined), requestId }, 'retrieve_futures', stalledForMs));

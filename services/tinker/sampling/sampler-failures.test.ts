@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { SamplerPath } from '../../../core/ids.ts';
 import {
   BadRequest,
   BillingPaused,
@@ -11,6 +10,7 @@ import {
   TinkerClient,
   type WaitReport,
 } from '../index.ts';
+import type { SamplerPath } from '../paths.ts';
 import { FakeService, ONE_SAMPLE, type Reply } from '../testing/fake-service.ts';
 import { encodeSampleResponse } from '../wire/index.ts';
 

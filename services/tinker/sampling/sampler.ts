@@ -1,9 +1,8 @@
-import type { SamplerPath } from '../../../core/ids.ts';
 import { ServiceFailed } from '../errors.ts';
 import { openedSamplingSessionSchema, promiseSchema, samplingSessionSchema } from '../futures/answers.ts';
 import { type Future, retrieveJson } from '../futures/futures.ts';
 import type { Caller } from '../http/caller.ts';
-import { refuseOtherKind } from '../paths.ts';
+import { refuseOtherKind, type SamplerPath } from '../paths.ts';
 import type { TopkTable } from '../wire/index.ts';
 import type { Prompt, Stop, TargetTokens } from './sample-body.ts';
 import type { SampleDispatch } from './sample-dispatch.ts';
@@ -136,7 +135,7 @@ export type SamplerSource = { readonly baseModel: string } | { readonly samplerP
  * @throws SessionLost when the session is gone, BadRequest when the weights are unknown or the path is one of training state
  */
 export async function openSamplingSession(caller: Caller, sessionId: string, seqId: number, source: SamplerSource): Promise<string> {
-  if ('samplerPath' in source) refuseOtherKind(source.samplerPath, 'sampler_weights');
+  if ('samplerPath' in source) refuseOtherKind(source.samplerPath, 'sampler_weights', 'sampler');
   const weights = 'baseModel' in source ? { base_model: source.baseModel } : { model_path: source.samplerPath };
   const body = JSON.stringify({ session_id: sessionId, sampling_session_seq_id: seqId, ...weights, type: 'create_sampling_session' });
   const answer = await caller.json(

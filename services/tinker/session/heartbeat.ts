@@ -72,6 +72,6 @@ export class Heartbeat {
     if (lastHeardMs === undefined || status === 404 || status === 405) return;
     if (this.#caller.nowMs() - lastHeardMs < WORRYING_MS) return;
     const reason = `session ${sessionId} could not be kept alive: ${error instanceof Error ? error.message : error}`;
-    this.#caller.noteWait('session_heartbeat', lastHeardMs, null, reason);
+    this.#caller.noteWait(lastHeardMs, { call: 'session_heartbeat', queueState: null, reason, status, nextTryMs: INTERVAL_MS });
   }
 }

@@ -1,7 +1,9 @@
+import { ofEarlierCall } from '../errors.ts';
+
 /**
  * The sequence numbers of one model's calls. A call takes its numbers the moment it is made; its submission waits until
  * the one before was answered, its result does not. After a failure the server may lack a number and would wait for it
- * for ever, so every later call fails with the same error.
+ * for ever, so no later call is sent: each fails with the same error, which then says so.
  */
 export class CallOrder {
   #nextSeqId: number;
@@ -29,8 +31,13 @@ export class CallOrder {
     return submission;
   }
 
-  /** From now on every call fails with this error. */
+  /** A call failed with this error: later ones are not sent and fail with the same one. */
   fail(error: unknown): void {
+    this.#failure ??= { error: ofEarlierCall(error) };
+  }
+
+  /** From now on every call fails with this very error. */
+  end(error: unknown): void {
     this.#failure ??= { error };
   }
 

@@ -4,7 +4,7 @@ import type { Call, Caller } from '../http/caller.ts';
 import { asTensorValue, estimatedBytes, type LossFnConfig, type TrainingDatum, withSparseInputs } from '../wire/index.ts';
 import { type ChunkLimits, chunkDatums } from './chunks.ts';
 import { allOrNone, keepingBlame } from './loss-result.ts';
-import { type BodyPolicy, trainingBody, whileItMayWantJson } from './training-body.ts';
+import { type BodyPolicy, ofCaller, trainingBody, whileItMayWantJson } from './training-body.ts';
 
 /** `parallel`: the chunks of one batch are sent at once, the first one last. */
 export type ChunkPolicy = ChunkLimits & BodyPolicy & { readonly parallel: boolean };
@@ -16,10 +16,11 @@ export class LossCall {
   readonly #policy: ChunkPolicy;
   readonly #order: LossOrder;
 
-  /** @throws BadRequest when the batch is empty */
+  /** @throws BadRequest when the batch is empty, or a tensor does not have its shape */
   constructor(caller: Caller, policy: ChunkPolicy, datums: readonly TrainingDatum[], order: LossOrder) {
     // Servers of before protobuf have no common sparse form.
-    this.chunks = chunkDatums(policy.bodies === 'json' ? datums : datums.map(withSparseInputs), policy);
+    const sent = policy.bodies === 'json' ? datums : ofCaller(() => datums.map(withSparseInputs));
+    this.chunks = chunkDatums(sent, policy);
     if (this.chunks.length === 0) throw new BadRequest('the batch is empty', { call: 'forward_backward' });
     this.#caller = caller;
     this.#policy = policy;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { StatePath } from '../../../core/ids.ts';
 import { BadRequest, TinkerClient } from '../index.ts';
+import type { StatePath } from '../paths.ts';
 import { FakeService } from '../testing/fake-service.ts';
 
 const STATE = 'tinker://run/weights/a' as StatePath;

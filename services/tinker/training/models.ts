@@ -1,9 +1,8 @@
-import type { StatePath } from '../../../core/ids.ts';
 import { BadRequest } from '../errors.ts';
 import { createdModelSchema, loadedSchema, modelInfoSchema } from '../futures/answers.ts';
 import { retrieveJson, submit } from '../futures/futures.ts';
 import type { Caller } from '../http/caller.ts';
-import { refuseOtherKind } from '../paths.ts';
+import { refuseOtherKind, type StatePath } from '../paths.ts';
 import { ifSupported } from '../rest/request.ts';
 import type { Weights, WeightsInfo } from '../rest/weights.ts';
 import { type OptimizerType, wireOptimizerConfig } from './optimizer.ts';
@@ -88,7 +87,7 @@ export async function createModelFromState(
   path: StatePath,
   options: FromStateOptions,
 ): Promise<CreatedModel> {
-  refuseOtherKind(path, 'weights');
+  refuseOtherKind(path, 'weights', 'createModelFromState');
   const { optimizer, weightsAccessToken, optimizerType, signal } = options;
   if (weightsAccessToken !== undefined) caller.credential.hide(weightsAccessToken);
   // The one call cannot carry them.

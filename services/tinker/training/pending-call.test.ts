@@ -174,3 +174,12 @@ test('an ephemeral save of another session’s model takes a number that its fir
   const own = await client.training('n', { nextSeqId: 1, sessionId: client.sessionId }).submitSaveAndSample();
   expect(kept(own.saved).samplingSessionSeqId).toBe(0);
 });
+
+test('a saved call that must be of one kind has that kind’s result', async () => {
+  const pending = await training().submitForwardBackward([rows(1)], 'ppo');
+  const saved: unknown = JSON.parse(JSON.stringify(pending.saved));
+  const { metrics } = await client.resume(parseSavedCall(saved, 'forwardBackward')).result();
+  expect(metrics).toEqual((await pending.result()).metrics);
+  expect(() => parseSavedCall(saved, 'optimStep')).toThrow('no saved call of optimStep: kind: it is of forwardBackward');
+  expect(() => parseSavedCall(saved, 'optimStep')).toThrow(BadRequest);
+});

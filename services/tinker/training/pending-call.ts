@@ -42,12 +42,22 @@ function isLoss(kind: CallKind): boolean {
   return kind === 'forward' || kind === 'forwardBackward';
 }
 
-/** Reads what `JSON.stringify(pending.saved)` wrote. @throws BadRequest naming the field that does not fit */
-export function parseSavedCall(value: unknown): SavedCall {
+/**
+ * Reads what `JSON.stringify(pending.saved)` wrote. With `kind`, it must be a call of that kind, and its result has that kind's type.
+ * @throws BadRequest naming the field that does not fit
+ */
+export function parseSavedCall<Kind extends CallKind = CallKind>(value: unknown, kind?: Kind): SavedCall<Kind> {
   const parsed = savedCallSchema.safeParse(value);
-  if (parsed.success) return parsed.data;
+  if (parsed.success) {
+    if (isOfKind(parsed.data, kind)) return parsed.data;
+    throw new BadRequest(`no saved call of ${kind}: kind: it is of ${parsed.data.kind}`, { call: 'parseSavedCall' });
+  }
   const [issue] = parsed.error.issues;
   throw new BadRequest(`no saved call: ${issue?.path.join('.') || 'the whole value'}: ${issue?.message}`, { call: 'parseSavedCall' });
+}
+
+function isOfKind<Kind extends CallKind>(saved: SavedCall, kind: Kind | undefined): saved is SavedCall<Kind> {
+  return kind === undefined || saved.kind === kind;
 }
 
 /** A training call that the service has taken. Its result may be waited for any number of times. */

@@ -12,17 +12,20 @@ export type BodyPolicy = {
   readonly compress?: boolean;
 };
 
-/** How a request is sent: before protobuf, forward was a call of its own. @throws BadRequest for what a JSON body cannot carry */
+/** How a request is sent: before protobuf, forward was a call of its own. @throws BadRequest for what such a body cannot carry */
 export async function trainingBody(policy: BodyPolicy, request: ForwardBackwardRequest): Promise<Pick<Call, 'path' | 'body' | 'headers'>> {
-  if (policy.bodies === 'json') return { path: request.forwardOnly ? 'forward' : 'forward_backward', body: jsonBody(request) };
-  const body = encodeForwardBackwardRequest(request);
+  if (policy.bodies === 'json') {
+    return { path: request.forwardOnly ? 'forward' : 'forward_backward', body: ofCaller(() => jsonForwardBackwardBody(request)) };
+  }
+  const body = ofCaller(() => encodeForwardBackwardRequest(request));
   if (!policy.compress) return { path: 'forward_backward', body };
   return { path: 'forward_backward', body: await compressBody(body), headers: { 'content-encoding': 'zstd' } };
 }
 
-function jsonBody(request: ForwardBackwardRequest): string {
+/** @throws BadRequest for what the wire cannot carry of the caller's numbers */
+export function ofCaller<T>(work: () => T): T {
   try {
-    return jsonForwardBackwardBody(request);
+    return work();
   } catch (cause) {
     if (!(cause instanceof RangeError)) throw cause;
     throw new BadRequest(cause.message, { call: 'forward_backward', cause });

@@ -1,3 +1,4 @@
+import { BadRequest } from '../errors.ts';
 import { asTensorValue, chunksOf, type ProvenanceSpan, type TrainingDatum } from '../wire/index.ts';
 
 /** One shifted sequence; all lists have one length. Give the lists that the loss takes. */
@@ -13,7 +14,7 @@ export type LossRows = {
 
 /**
  * The datum with the protocol's names; one that has them already is returned as it is.
- * @throws RangeError when a list differs in length, or when spans do not tile their field
+ * @throws BadRequest when a list differs in length, or when spans do not tile their field
  */
 export function trainingDatum(datum: LossRows | TrainingDatum): TrainingDatum {
   if ('lossFnInputs' in datum) {
@@ -25,7 +26,7 @@ export function trainingDatum(datum: LossRows | TrainingDatum): TrainingDatum {
   const lossFnInputs: Record<string, Int32Array | Float32Array> = {};
   for (const [name, row] of Object.entries(rows)) {
     if (row === undefined) continue;
-    if (row.length !== modelInput.length) throw new RangeError(`${name} has ${row.length} entries for ${modelInput.length} input tokens`);
+    if (row.length !== modelInput.length) throw unfit(`${name} has ${row.length} entries for ${modelInput.length} input tokens`);
     lossFnInputs[name] = row;
   }
   return { modelInput, lossFnInputs };
@@ -36,7 +37,7 @@ function requireTiling(datum: TrainingDatum): void {
   const { modelInputSpans, lossFnInputSpans } = datum;
   if (modelInputSpans === undefined && lossFnInputSpans === undefined) return;
   if (modelInputSpans === undefined || lossFnInputSpans === undefined) {
-    throw new RangeError('a datum gives the provenance of its model input and of its loss inputs, or of neither');
+    throw unfit('a datum gives the provenance of its model input and of its loss inputs, or of neither');
   }
   const chunks = chunksOf(datum);
   const isText = chunks.every(({ type }) => type === 'encoded_text');
@@ -49,5 +50,9 @@ function requireTiling(datum: TrainingDatum): void {
 
 function requireLength(name: string, spans: readonly ProvenanceSpan[], expected: number): void {
   const covered = spans.reduce((sum, { length }) => sum + length, 0);
-  if (covered !== expected) throw new RangeError(`${name} cover ${covered} positions of ${expected}`);
+  if (covered !== expected) throw unfit(`${name} cover ${covered} positions of ${expected}`);
+}
+
+function unfit(message: string): BadRequest {
+  return new BadRequest(message, { call: 'trainingDatum' });
 }

@@ -1,9 +1,9 @@
-import type { SamplerPath, StatePath } from '../../../core/ids.ts';
-import { ServiceFailed, TrainingStateUnknown } from '../errors.ts';
+import { BadRequest, ServiceFailed, TrainingStateUnknown } from '../errors.ts';
 import { ephemeralSchema, loadedSchema, optimStepSchema, savedExternalSchema, savedSchema } from '../futures/answers.ts';
 import { type Future, type RequestType, retrieveJson } from '../futures/futures.ts';
 import { mapValues, toNumber } from '../futures/json-results.ts';
 import type { Caller } from '../http/caller.ts';
+import type { SamplerPath, StatePath } from '../paths.ts';
 import type { Sampler } from '../sampling/sampler.ts';
 import type { ForwardBackwardOutput } from '../wire/index.ts';
 import { retrieveLoss } from './loss-result.ts';
@@ -89,6 +89,6 @@ export async function updating<T>(work: () => Promise<T>): Promise<T> {
 }
 
 function known(future: Future | undefined): Future {
-  if (future === undefined) throw new RangeError('a saved call names at least one request id');
+  if (future === undefined) throw new BadRequest('a saved call names at least one request id', { call: 'result' });
   return future;
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { StatePath } from '../../../core/ids.ts';
 import { BadRequest, BillingPaused, RetryLater, TinkerClient, TrainingStateUnknown } from '../index.ts';
+import type { StatePath } from '../paths.ts';
 import { FakeService } from '../testing/fake-service.ts';
 import { decodeForwardBackwardRequest } from '../wire/index.ts';
 
@@ -35,6 +35,35 @@ function lossRequests() {
 describe('one chunk', () => {
   beforeEach(async () => {
     client = await connect();
+  });
+
+  test('after a failure, later calls are not sent and say so; a new client with the number from before goes on', async () => {
+    service.script('forward_backward', { status: 402, json: { detail: 'no funds' }, headers: { 'x-request-id': 'r-1' } });
+    const training = client.training('m', { nextSeqId: 4 });
+    const first = await training.forwardBackward([rows(1)], 'ppo').catch((error: unknown) => error);
+    const later = await training.optimStep({ learningRate: 0.1 }).catch((error: unknown) => error);
+    expect(first).toBeInstanceOf(BillingPaused);
+    expect(later).toBeInstanceOf(BillingPaused);
+    expect(later).toMatchObject({ status: 402, requestId: 'r-1', cause: first });
+    expect(String(later)).toContain('forward_backward: not sent: an earlier call of this client failed: the service asks for payment');
+    expect(service.to('optim_step')).toEqual([]);
+    await client.training('m', { nextSeqId: 4 }).forwardBackward([rows(1)], 'ppo');
+    expect(lossRequests().at(-1)?.seqId).toBe(4);
+  });
+
+  test.each([
+    ['rows of unequal length', { ...rows(1), advantages: new Float32Array(2) }, 'advantages has 2 entries for 3 input tokens'],
+    [
+      'a tensor that is not of its shape',
+      { modelInput: Int32Array.of(1), lossFnInputs: { weights: { values: new Float32Array(3), shape: [2, 2] } } },
+      'holds 3 values',
+    ],
+  ])('%s is a bad request, and takes no number', async (_, datum, message) => {
+    const training = client.training('m', { nextSeqId: 1 });
+    const error = await training.forwardBackward([datum], 'ppo').catch((error: unknown) => error);
+    expect(error).toBeInstanceOf(BadRequest);
+    expect(String(error)).toContain(message);
+    expect([training.nextSeqId, lossRequests()]).toEqual([1, []]);
   });
 
   test('a step: numbers in order, results typed', async () => {

@@ -1,8 +1,7 @@
-import type { SamplerPath, StatePath } from '../../../core/ids.ts';
 import { BadRequest, SessionLost } from '../errors.ts';
 import { promiseSchema, unloadAnswerSchema, unloadedSchema } from '../futures/answers.ts';
 import { type Future, retrieveJson, submit } from '../futures/futures.ts';
-import { refuseOtherKind } from '../paths.ts';
+import { refuseOtherKind, type SamplerPath, type StatePath } from '../paths.ts';
 import type { Sampler } from '../sampling/sampler.ts';
 import type { ForwardBackwardOutput, LossFnConfig, TrainingDatum } from '../wire/index.ts';
 import { CallOrder } from './call-order.ts';
@@ -42,7 +41,7 @@ export type TrainingContext = ResultContext & {
  * may make the very same call again after a crash, from a new client opened with that number.
  *
  * A call is sent once the submission before it was answered; it does not wait for that one's result. After a call that
- * failed or was aborted, later calls fail with the same error: open another client with the saved number.
+ * failed or was aborted, later calls are not sent: they fail with the same error. Open another client with the saved number.
  *
  * Every call exists twice: `submit…` ends when the service has taken it and gives what is needed to wait for the result, now
  * or in another process; the plain name does both.
@@ -139,7 +138,7 @@ export class TrainingClient {
   }
 
   async submitLoadState(path: StatePath, options: LoadOptions): Promise<PendingCall<'loadState'>> {
-    refuseOtherKind(path, 'weights');
+    refuseOtherKind(path, 'weights', 'loadState');
     if (options.weightsAccessToken !== undefined) this.#context.caller.credential.hide(options.weightsAccessToken);
     const fields = { path, optimizer: options.optimizer, weights_access_token: options.weightsAccessToken };
     return this.#submit('loadState', 'load_weights', fields, options);
@@ -160,7 +159,7 @@ export class TrainingClient {
     const call = { method: 'POST', path: 'unload_model', body, phase: 'submit', subject: 'model', signal } as const;
     const { caller } = this.#context;
     const answer = await caller.json(call, unloadAnswerSchema);
-    this.#order.fail(gone);
+    this.#order.end(gone);
     const promise = promiseSchema.safeParse(answer);
     if (!promise.success) return;
     const future = { requestId: promise.data.request_id, type: 'UnloadModel', subject: 'model' } as const;

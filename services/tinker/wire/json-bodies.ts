@@ -11,8 +11,8 @@ export function jsonForwardBackwardBody(request: ForwardBackwardRequest): string
   for (const [name, value] of Object.entries(lossFnConfig)) {
     if (typeof value === 'number') requireFinite(value, `loss_fn_config "${name}"`);
   }
-  const config = Object.keys(lossFnConfig).length === 0 ? {} : { loss_fn_config: JSON.stringify(lossFnConfig) };
-  const input = object({ data: list(datums.map(datumJson)), loss_fn: JSON.stringify(lossFn), ...config });
+  const config = Object.keys(lossFnConfig).length === 0 ? undefined : JSON.stringify(lossFnConfig);
+  const input = object({ data: list(datums.map(datumJson)), loss_fn: JSON.stringify(lossFn), loss_fn_config: config });
   const name = forwardOnly ? 'forward_input' : 'forward_backward_input';
   return object({ [name]: input, model_id: JSON.stringify(modelId), seq_id: String(seqId) });
 }
@@ -33,8 +33,8 @@ function chunkJson(chunk: Chunk): string {
       return object({ tokens: array(chunk.tokens), type: '"encoded_text"' });
     case 'image': {
       const { data, format, expectedTokens } = chunk;
-      const expected = expectedTokens === undefined ? {} : { expected_tokens: String(expectedTokens) };
-      return object({ data: base64(data), format: JSON.stringify(format), ...expected, type: '"image"' });
+      const expected = expectedTokens === undefined ? undefined : String(expectedTokens);
+      return object({ data: base64(data), format: JSON.stringify(format), expected_tokens: expected, type: '"image"' });
     }
     case 'dmel':
       return object({ dmel: base64(chunk.dmel), type: '"dmel"' });
@@ -48,7 +48,8 @@ function tensorJson(input: TensorInput, where: string): string {
     data: array(values),
     dtype: values instanceof Float32Array ? '"float32"' : '"int64"',
     shape: array(shape),
-    ...(sparse === undefined ? {} : { sparse_crow_indices: array(sparse.crowIndices), sparse_col_indices: array(sparse.colIndices) }),
+    sparse_crow_indices: sparse && array(sparse.crowIndices),
+    sparse_col_indices: sparse && array(sparse.colIndices),
   });
 }
 
@@ -56,9 +57,10 @@ function requireFinite(value: number, where: string): void {
   if (!Number.isFinite(value)) throw new RangeError(`${where} holds ${value}, which a JSON body cannot carry`);
 }
 
-/** Of members that are JSON text already. */
-function object(members: Readonly<Record<string, string>>): string {
+/** Of members that are JSON text already; undefined ones are left out. */
+function object(members: Readonly<Record<string, string | undefined>>): string {
   return `{${Object.entries(members)
+    .filter(([, text]) => text !== undefined)
     .map(([name, text]) => `${JSON.stringify(name)}:${text}`)
     .join(',')}}`;
 }
