@@ -28,6 +28,7 @@ const MODES = {
   bench: { needs: 'sandbox', argv: (args) => [file('bench', 'bench.ts'), ...args] },
   quickstart: { needs: 'packages', argv: (args) => [file('examples', 'quickstart', 'generate.ts'), ...args] },
   cli: { needs: 'everything', leashed: true, argv: (args) => [file('client', 'cli.ts'), ...args] },
+  trainer: { needs: 'packages', argv: (args) => [file('trainer', 'main.ts'), ...args] },
   vectors: { needs: 'packages', argv: (args) => [file('test', 'vectors', 'run.ts'), ...args] },
   'drive-tinker': { needs: 'packages', argv: (args) => [file('test', 'tinker-drive', 'main.ts'), ...args] },
   'test:peers': { needs: 'packages', argv: (args) => [file('test', 'peers', 'main.ts'), ...args] },

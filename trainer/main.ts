@@ -8,7 +8,7 @@ import { startTrainer, type TrainerOptions } from './service/start.ts';
 
 /** The embedded trainer as a process: prints one JSON line `{"ready":true,"url":…}` when it serves. Exit code 2: it cannot start as asked. */
 
-const flags = new Command('trainer')
+const flags = new Command('npm run trainer --')
   .description('Serves the tiny models over the Tinker protocol on this machine. State survives a restart, however it ends.')
   .requiredOption('--port <number>', 'port on 127.0.0.1', parsePort)
   .requiredOption('--state <folder>', 'folder for sessions, models and checkpoints')

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Command, CommanderError } from 'commander';
-import { execa } from 'execa';
+import { execa, execaSync } from 'execa';
 import { pythonOf } from '../support/python-env.ts';
 import type { DriveResults } from '../tinker-drive/recorder.ts';
 import { API_KEY, MODEL, PEERS, type Peer } from './peers.ts';
@@ -19,12 +19,15 @@ const driver = fileURLToPath(new URL('../tinker-drive/main.ts', import.meta.url)
 const leash = fileURLToPath(new URL('../../services/processes/leash.mjs', import.meta.url));
 const fixtures = fileURLToPath(new URL('../fixtures/tinker/', import.meta.url));
 
+const PEER_NAMES = PEERS.map(({ name }) => name).join(', ');
+const VERSION_LIMIT_MS = 60_000;
+
 type Flags = { readonly without: readonly string[]; readonly python: Readonly<Record<string, string>> };
 
 function parseFlags(args: readonly string[]): Flags {
-  const command = new Command('test:peers')
+  const command = new Command('npm run test:peers --')
     .description('Drives our Tinker client against open servers from the package index, on this machine.')
-    .option('--without <peer>', `leave one out: ${PEERS.map(({ name }) => name).join(', ')}; may be repeated`, collectPeer, [])
+    .option('--without <peer>', `leave one out: ${PEER_NAMES}; may be repeated`, collectPeer, [])
     .option('--python <peer=path>', 'a Python that already holds the peer; nothing is installed for it', collectPython, {})
     .exitOverride()
     .parse(args, { from: 'user' });
@@ -38,12 +41,18 @@ function collectPeer(name: string, before: readonly string[]): string[] {
 function collectPython(text: string, before: Readonly<Record<string, string>>): Record<string, string> {
   const [name = '', path = ''] = text.split(/=(.*)/s);
   if (path === '') throw new CommanderError(2, 'peers.python', `--python is peer=path, got "${text}"`);
-  return { ...before, [knownPeer(name)]: path };
+  const known = knownPeer(name);
+  const { failed, stdout, stderr, message } = execaSync(path, ['--version'], { reject: false, timeout: VERSION_LIMIT_MS });
+  if (failed || !`${stdout}${stderr}`.startsWith('Python 3.')) {
+    const why = failed ? message?.split('\n')[0] : 'its --version does not say "Python 3."';
+    throw new CommanderError(2, 'peers.python', `--python ${text}: ${path} is no Python that runs: ${why}`);
+  }
+  return { ...before, [known]: path };
 }
 
 function knownPeer(name: string): string {
   if (PEERS.some((peer) => peer.name === name)) return name;
-  throw new CommanderError(2, 'peers.unknown', `no peer "${name}"`);
+  throw new CommanderError(2, 'peers.unknown', `no peer "${name}"; the peers are ${PEER_NAMES}`);
 }
 
 async function main(args: readonly string[]): Promise<number> {

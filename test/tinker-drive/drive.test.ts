@@ -7,7 +7,7 @@ import getPort from 'get-port';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { trainerFolders } from '../support/trainer-folders.ts';
 import { STUDENT } from '../trainer-fixture.ts';
-import { startTrainerProcess, type Trainer } from '../trainer-process.ts';
+import { startTrainerProcess, type Trainer, WireClient } from '../trainer-process.ts';
 import type { DriveResults, StepRecord } from './recorder.ts';
 import { STEPS } from './step-names.ts';
 
@@ -26,14 +26,16 @@ afterAll(() => trainer.kill('SIGTERM'));
 
 const run = (args: readonly string[], env: Record<string, string> = {}) =>
   execa(process.execPath, [PROGRAM, ...args], { reject: false, env: { TINKER_API_KEY: '', TINKER_CREDENTIAL_CMD: '', ...env } });
+/** What the trainer lists of all that was saved. */
+const saved = async () => (await new WireClient(trainer.url).send('GET', 'checkpoints')).body.checkpoints;
 const read = (path: string) => JSON.parse(readFileSync(path, 'utf8')) as DriveResults;
 
 describe('against the embedded trainer', () => {
   let results: DriveResults;
   let output: string;
+  const out = join(folder, 'results.json');
 
   beforeAll(async () => {
-    const out = join(folder, 'results.json');
     const { exitCode, stdout, stderr } = await run(['--base-url', trainer.url, '--model', STUDENT, '--out', out]);
     expect(exitCode, stderr).toBe(0);
     output = stdout;
@@ -54,6 +56,17 @@ describe('against the embedded trainer', () => {
     const failed = results.steps.filter(({ error }) => error !== undefined);
     expect(failed.map(({ step }) => step)).toEqual(['forward_backward_cispo', 'forward_backward_dro']);
     for (const { error } of failed) expect(error).toMatch(/^BadRequest: .*(cispo|dro)/);
+  });
+
+  test('the last line says how it went', () => {
+    const { length } = STEPS;
+    expect(output.split('\n').at(-1)).toBe(`${length - 2} of ${length} steps answered, 2 refused or failed (see ${out})`);
+  });
+
+  test('nothing that it saved stays', async () => {
+    expect(step('list_checkpoints').result).toMatchObject({ checkpoints: expect.arrayContaining([expect.anything()]) });
+    expect(await saved()).toEqual([]);
+    expect(output).not.toContain('left with the service');
   });
 
   test('results have the recorded shape', () => {
@@ -81,18 +94,27 @@ describe('against the embedded trainer', () => {
   });
 });
 
+test('a state that no step deletes is withdrawn and deleted all the same', async () => {
+  const out = join(folder, 'kept.json');
+  const { exitCode } = await run(['--base-url', trainer.url, '--model', STUDENT, '--out', out, '--skip', 'delete_checkpoint']);
+  expect(exitCode).toBe(0);
+  expect(read(out).steps.find(({ step }) => step === 'publish_checkpoint')).toMatchObject({ result: null });
+  expect(await saved()).toEqual([]);
+});
+
 test('steps can be left out; what needs them says so', async () => {
   const out = join(folder, 'skipped.json');
   const left = read(RECORDED)
     .steps.map(({ step }) => step)
     .filter((name) => name !== 'optim_step_adam' && name !== 'get_server_capabilities');
-  const { exitCode } = await run(['--base-url', trainer.url, '--model', STUDENT, '--out', out, '--skip', left.join(',')], {
+  const { exitCode, stdout } = await run(['--base-url', trainer.url, '--model', STUDENT, '--out', out, '--skip', left.join(',')], {
     TINKER_API_KEY: 'tml-x',
   });
   expect(exitCode).toBe(0);
+  expect(stdout.split('\n').at(-1)).toBe(`1 of 2 steps answered, 0 refused or failed, 1 not run (see ${out})`);
   expect(read(out).steps.map(({ step, error }) => [step, error])).toEqual([
     ['get_server_capabilities', undefined],
-    ['optim_step_adam', 'Error: the step that makes this failed or was skipped'],
+    ['optim_step_adam', 'not run: it needs create_lora_training_client'],
   ]);
 });
 

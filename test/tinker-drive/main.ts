@@ -6,6 +6,7 @@ import { OutUnwritable, ResultsFile } from './results-file.ts';
 import { givesSignOfLife } from './sign-of-life.ts';
 import { STEPS } from './step-names.ts';
 import { drive } from './steps.ts';
+import { summaryOf } from './summary.ts';
 
 /**
  * `npm run drive-tinker`: puts our client through the calls that the official client's recordings were made with, and writes what it
@@ -26,7 +27,7 @@ type Flags = {
 };
 
 function parseFlags(args: readonly string[]): Flags {
-  const command = new Command('drive-tinker')
+  const command = new Command('npm run drive-tinker --')
     .description('Drives our Tinker client through every call of interest and writes what it got. The key is TINKER_API_KEY.')
     .requiredOption('--base-url <url>', 'address of the service, without /api/v1', parseUrl)
     .requiredOption('--model <name>', "the service's base model")
@@ -80,6 +81,7 @@ async function driveInto(out: ResultsFile, apiKey: string, flags: Flags): Promis
   const isServiceThere = () => givesSignOfLife(baseUrl, patienceMs);
   const recorder = new Recorder({ sdk, out, skip: new Set(skip), stepTimeoutMs, isServiceThere });
   await drive({ recorder, client, baseUrl, apiKey, model });
+  console.log(summaryOf(recorder.results.steps, out.path));
 }
 
 function loopbackKey(baseUrl: string): string | null {

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { NotRun } from './made.ts';
 import type { ResultsFile } from './results-file.ts';
 
 /** What one step brought; `s`: seconds that it took. */
@@ -59,14 +60,14 @@ export class Recorder {
   async step<T>(name: string, work: Work<T>, timeoutMs = this.#options.stepTimeoutMs): Promise<T | null> {
     if (this.#options.skip.has(name)) return null;
     const startMs = performance.now();
-    const ended = await within(timeoutMs, work).catch((error: unknown) => ({ error: error === TIMEOUT ? 'timeout' : textOf(error) }));
+    const ended = await within(timeoutMs, work).catch((error: unknown) => ({ error }));
     const s = Math.round((performance.now() - startMs) / 10) / 100;
     if (!('error' in ended)) {
       this.#add({ step: name, s, result: ended.result });
       return ended.value;
     }
-    this.#add({ step: name, s, error: ended.error });
-    if (!(await this.#options.isServiceThere())) throw new ServiceGone(name);
+    this.#add({ step: name, s, error: textOf(ended.error) });
+    if (!(ended.error instanceof NotRun) && !(await this.#options.isServiceThere())) throw new ServiceGone(name);
     return null;
   }
 
@@ -99,6 +100,8 @@ async function within<T>(timeoutMs: number, work: (signal: AbortSignal) => Promi
 }
 
 function textOf(error: unknown): string {
+  if (error === TIMEOUT) return 'timeout';
+  if (error instanceof NotRun) return error.message;
   const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   return text.slice(0, LONGEST_ERROR_CHARS);
 }

@@ -1,4 +1,6 @@
 import type { AdamParams, ForwardBackwardOutput, LossFnConfig, LossRows, Sampler, TinkerClient } from '../../services/tinker/index.ts';
+import { deleteLeftovers } from './leftovers.ts';
+import { made, type StepValue } from './made.ts';
 import type { Recorder, StepOutcome, Work } from './recorder.ts';
 import { capabilitiesShape, checkpointShape, infoShape, runShape, weightsShape } from './rest-shape.ts';
 import { numbers, sampleShape } from './sdk-shape.ts';
@@ -26,15 +28,19 @@ export type Drive = {
 };
 
 export async function drive({ recorder, client, baseUrl, apiKey, model }: Drive): Promise<void> {
-  const step: Step = (name, seconds, work) => recorder.step(name, work, ...(seconds === null ? [] : [seconds * 1000]));
+  const step: Step = async (name, seconds, work) => ({
+    step: name,
+    value: await recorder.step(name, work, ...(seconds === null ? [] : [seconds * 1000])),
+  });
   const raw = (path: string, body: object, signal: AbortSignal) => rawPost(`${baseUrl}/api/v1/${path}`, apiKey, body, signal);
 
   await step('get_server_capabilities', null, async () => shown(capabilitiesShape(await client.capabilities())));
   const first = await step('create_lora_training_client', 180, (signal) => fresh(client, model, 7, signal));
   await step('get_info', null, async () => shown(infoShape(await client.getInfo(made(first).modelId))));
   const losses = [datum(A, { weights: [0, 0, 1, 1, 1, 1] }), datum(B, { weights: [0.5, 1, 0, 1] })];
-  const forward = async (trainee: Trainee | null, signal: AbortSignal) =>
-    asOutcome(await made(trainee).do((training) => training.forward(losses, 'cross_entropy', { signal })));
+  const scores = async (trainee: Trainee, signal: AbortSignal) =>
+    asOutcome(await trainee.do((training) => training.forward(losses, 'cross_entropy', { signal })));
+  const forward = async (trainee: StepValue<Trainee>, signal: AbortSignal) => scores(made(trainee), signal);
   await step('forward_cross_entropy', 180, (signal) => forward(first, signal));
   const scored = await step('forward_backward_cross_entropy', 180, async (signal) =>
     asOutcome(await made(first).do((training) => training.forwardBackward(losses, 'cross_entropy', { signal }))),
@@ -42,8 +48,8 @@ export async function drive({ recorder, client, baseUrl, apiKey, model }: Drive)
   await step('optim_step_adam', 120, async (signal) => shown(await made(first).do((training) => training.optimStep(STEP_1, { signal }))));
   await step('forward_cross_entropy_after', 120, (signal) => forward(first, signal));
 
-  const policy = policyDatums(scored);
-  const backward = (trainee: Trainee | null, loss: string, lossConfig: LossFnConfig) => async (signal: AbortSignal) =>
+  const policy = policyDatums(scored.value);
+  const backward = (trainee: StepValue<Trainee>, loss: string, lossConfig: LossFnConfig) => async (signal: AbortSignal) =>
     asOutcome(await made(trainee).do((training) => training.forwardBackward(policy, loss, { lossConfig, signal })));
   await step('forward_backward_importance_sampling', 120, backward(first, 'importance_sampling', {}));
   await step('forward_backward_ppo', 120, backward(first, 'ppo', PPO_CLIP));
@@ -58,7 +64,7 @@ export async function drive({ recorder, client, baseUrl, apiKey, model }: Drive)
   const ephemeral = await step('save_weights_and_get_sampling_client', 120, async (signal) =>
     opened(await made(first).do((training) => training.saveAndSample({ signal }))),
   );
-  await samples(step, fromPath ?? ephemeral);
+  await samples(step, fromPath.value === null && ephemeral.value !== null ? ephemeral : fromPath);
   await step('sample_base_model', 120, async (signal) =>
     sampled(await client.sampler({ baseModel: model }), { maxTokens: 4, temperature: 0, seed: 1, signal }),
   );
@@ -78,12 +84,10 @@ export async function drive({ recorder, client, baseUrl, apiKey, model }: Drive)
     return shown({ training_runs: items.map(runShape), cursor: { offset: 0, limit: 5, total_count: totalCount } });
   });
   await step('weights_info', 30, async () => shown(weightsShape(await weights.info(made(state)))));
-  await step('create_training_client_from_state', 120, async (signal) =>
-    forward(await fromState(client, made(state), { optimizer: false, signal }), signal),
-  );
-  await step('create_training_client_from_state_with_optimizer', 120, async (signal) =>
-    forward(await fromState(client, made(state), { optimizer: true, signal }), signal),
-  );
+  const continued = (optimizer: boolean) => async (signal: AbortSignal) =>
+    scores(await fromState(client, made(state), { optimizer, signal }), signal);
+  await step('create_training_client_from_state', 120, continued(false));
+  await step('create_training_client_from_state_with_optimizer', 120, continued(true));
   const second = await step('create_second_training_client', 120, (signal) => fresh(client, model, 8, signal));
   const load = (optimizer: boolean) => (signal: AbortSignal) =>
     made(second).do(async (training) => {
@@ -99,22 +103,30 @@ export async function drive({ recorder, client, baseUrl, apiKey, model }: Drive)
   await step('forward_backward_dro', 30, backward(fourth, 'dro', { beta: 0.05 }));
   await step('set_checkpoint_ttl', 20, async () => done(await checkpoints.setTtl(made(state), 7200)));
   await step('publish_checkpoint', 20, async () => done(await checkpoints.publish(made(state))));
-  await step('delete_checkpoint', 30, async () => shown((await checkpoints.delete(made(state))) ?? null));
+  const deleted = await step('delete_checkpoint', 30, async () => {
+    await checkpoints.delete(made(state));
+    return { value: true, result: null };
+  });
   await step('raw_unload_model', 30, (signal) => raw('unload_model', { model_id: made(fourth).modelId, type: 'unload_model' }, signal));
   await step('raw_unknown_future', 70, (signal) => raw('retrieve_future', { request_id: '999999' }, signal));
+  await deleteLeftovers(client.rest, {
+    modelId: first.value?.modelId ?? null,
+    sampler: samplerPath.value,
+    state: deleted.value ? null : state.value,
+  });
   await step('service_client_close', 20, async () => shown((await client.close('success')) ?? null));
 }
 
-type Step = <T>(name: StepName, seconds: number | null, work: Work<T>) => Promise<T | null>;
+type Step = <T>(name: StepName, seconds: number | null, work: Work<T>) => Promise<StepValue<T>>;
 
-async function samples(step: Step, sampler: Sampler | null): Promise<void> {
+async function samples(step: Step, sampler: StepValue<Sampler>): Promise<void> {
   const ask = (options: Omit<Parameters<typeof sampled>[1], 'signal'>) => (signal: AbortSignal) =>
     sampled(made(sampler), { ...options, signal });
   const greedy = await step('sample_greedy', 180, ask({ maxTokens: 8, temperature: 0, seed: 42 }));
   const two = { numSamples: 2, maxTokens: 8, temperature: 1, seed: 42 };
   await step('sample_seed42_n2', 180, ask(two));
   await step('sample_seed42_n2_again', 180, ask(two));
-  const tokens = greedy?.sequences[0]?.tokens ?? [5, 5, 5];
+  const tokens = greedy.value?.sequences[0]?.tokens ?? [5, 5, 5];
   const stop = tokens[Math.min(2, tokens.length - 1)] ?? 5;
   await step('sample_stop_token_ids', 120, ask({ maxTokens: 8, temperature: 0, seed: 1, stop: [stop] }));
   await step('sample_stop_strings', 120, ask({ maxTokens: 8, temperature: 0, seed: 1, stop: ['zz', 'qq'] }));
@@ -163,11 +175,6 @@ function opened(sampler: Sampler): StepOutcome<Sampler> {
 /** A server without the call is no failure of ours. */
 function done(isSupported: boolean): StepOutcome<null> {
   return { value: null, result: isSupported ? null : { supported: false } };
-}
-
-function made<T>(value: T | null): T {
-  if (value === null) throw new Error('the step that makes this failed or was skipped');
-  return value;
 }
 
 async function rawPost(url: string, apiKey: string, body: object, signal: AbortSignal) {

@@ -107,7 +107,7 @@ beforeAll(async () => {
   expect(exitCode).toBe(1);
   let family = '';
   failed = stdout.split('\n').flatMap((line) => {
-    family = /^(\S+) \d+\/\d+$/.exec(line)?.[1] ?? family;
+    family = /^(\S+) \d+(\/\d+| of \d+ apply)/.exec(line)?.[1] ?? family;
     const name = /^ {2}FAILED (.+?): /.exec(line)?.[1];
     return name === undefined ? [] : [`${family} ${name}`];
   });

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -47,6 +47,21 @@ describe('the runner', () => {
   it('exits 2 and says why when there is nothing to run', async () => {
     expect(await run(join(dir, 'nowhere'))).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('is not a directory') });
     expect(await run(dir)).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('holds no vector file') });
+  });
+
+  it('says how it is called', async () => {
+    expect(await run('--help')).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('usage: npm run vectors -- DIR') });
+  });
+
+  it('says how many cases of a family apply', async () => {
+    const results = join(dir, 'results');
+    mkdirSync(results);
+    const failed = { step: 'sample_greedy', error: 'it failed' };
+    const sampled = { step: 'sample_greedy', result: { sequences: [] } };
+    writeFileSync(join(results, 'results.none.json'), JSON.stringify({ sdk: '1', steps: [failed, { step: 'get_info', result: {} }] }));
+    expect((await run(results)).stdout).toMatch(/^results\.none 0 of 2 apply$/m);
+    writeFileSync(join(results, 'results.some.json'), JSON.stringify({ sdk: '1', steps: [failed, sampled] }));
+    expect((await run(results)).stdout).toMatch(/^results\.some [01]\/2 \(1 not applicable\)$/m);
   });
 
   it('fails on a wrong value, and neither on an oddity nor on what it does not know', async () => {

@@ -16,6 +16,13 @@ describe('a fault plan', () => {
     expect(lasting?.times).toBe('always');
   });
 
+  it('may be what GET /faults answers; the counters in it are passed over', () => {
+    const rules = [{ on: 'asample', fault: drop }];
+    const answer = { rules: rules.map((rule) => ({ ...rule, matched: 3, fired: 1 })) };
+    expect(readPlan(JSON.stringify(answer), 'p')).toEqual(readPlan(JSON.stringify(rules), 'p'));
+    expect(() => readPlan('{"rules": [{"on": "asampl"}, 7]}', 'p')).toThrow(/^p: rule 1, on: .*\np: rule 1, fault: .*\np: rule 2: /);
+  });
+
   it.each([
     ['nonsense', 'is no JSON'],
     [{}, 'the plan: '],

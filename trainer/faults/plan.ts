@@ -72,11 +72,21 @@ export type Rule = z.infer<typeof ruleSchema>;
 export type RuleInput = z.input<typeof ruleSchema>;
 export type Plan = readonly Rule[];
 
-/** Checks a plan. @throws StateError naming the source, the entry and the field of every mistake */
+/** Checks a plan: a list of rules, or what `GET /faults` answers. @throws StateError naming the source, the entry and the field of every mistake */
 export function parsePlan(value: unknown, source: string): Plan {
-  const parsed = planSchema.safeParse(value);
+  const parsed = planSchema.safeParse(isReport(value) ? value.rules.map(withoutCounters) : value);
   if (parsed.success) return parsed.data;
   throw new StateError(parsed.error.issues.map((issue) => `${source}: ${problem(issue)}`).join('\n'));
+}
+
+function isReport(value: unknown): value is { readonly rules: readonly unknown[] } {
+  return typeof value === 'object' && value !== null && 'rules' in value && Array.isArray(value.rules);
+}
+
+function withoutCounters(rule: unknown): unknown {
+  if (typeof rule !== 'object' || rule === null) return rule;
+  const { matched: _, fired: __, ...rest } = rule as Readonly<Record<string, unknown>>;
+  return rest;
 }
 
 /** Reads a plan's text. @throws StateError as `parsePlan`, or when it is no JSON */

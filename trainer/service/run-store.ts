@@ -2,8 +2,9 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { StateError, UserError } from './failures.ts';
 import { Journal, type PayloadRef, syncFolder } from './journal.ts';
+import type { Outcome } from './outcome.ts';
 import { parseRunRecord, type RunRecord, type RunRecordOf } from './run-journal.ts';
-import { type KeptResults, RunLedger, type StoredRequest } from './run-ledger.ts';
+import { type KeptResults, RunLedger, type StoredRequest, type StoredResult } from './run-ledger.ts';
 import type { ModelState } from './threads/training-backend.ts';
 
 /** A journal that has grown by this much since it was last rewritten is rewritten to what still matters. */
@@ -37,18 +38,24 @@ export class RunStore {
   }
 
   /** Writes that a call has ended; the model's new state, if any, is in the same record. */
-  writeDone(done: Omit<RunRecordOf<'done'>, 'record' | 'state'>, state: ModelState | null, protoResult: Uint8Array | null): void {
+  writeDone(call: Pick<RunRecordOf<'done'>, 'seq' | 'at' | 'call'>, outcome: Outcome, state: ModelState | null): void {
+    const done = { record: 'done', ...call, outcome: withoutBytes(outcome) } as const;
     if (state === null) {
-      this.write({ record: 'done', ...done, state: null }, protoResult ?? undefined);
+      this.write({ ...done, state: null }, outcome.kind === 'proto' ? outcome.bytes : undefined);
     } else {
       const payload = Buffer.concat([state.weights, state.optimizer]);
-      this.write({ record: 'done', ...done, state: { weightsBytes: state.weights.length } }, payload);
+      this.write({ ...done, state: { weightsBytes: state.weights.length } }, payload);
     }
     if (this.#journal.sizeBytes > COMPACT_AFTER_BYTES + this.#sizeAfterCompaction) this.compact(ALL_RESULTS);
   }
 
   read(payload: PayloadRef): Uint8Array<ArrayBuffer> {
     return payload.length === 0 ? new Uint8Array() : this.#journal.read(payload);
+  }
+
+  /** What `writeDone` was given. */
+  outcome({ record: { outcome }, payload }: StoredResult): Outcome {
+    return outcome.kind === 'proto' ? { kind: 'proto', bytes: this.read(payload) } : outcome;
   }
 
   body(request: StoredRequest): Uint8Array {
@@ -79,4 +86,10 @@ export class RunStore {
   close(): void {
     this.#journal.close();
   }
+}
+
+/** The bytes are the record's payload. */
+function withoutBytes(outcome: Outcome): RunRecordOf<'done'>['outcome'] {
+  if (outcome.kind === 'proto') return { kind: 'proto' };
+  return outcome.kind === 'json' ? { kind: 'json', value: { ...outcome.value } } : outcome;
 }

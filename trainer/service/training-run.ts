@@ -3,7 +3,7 @@ import { CheckpointFiles } from './checkpoint-files.ts';
 import { EngineCopy } from './engine-copy.ts';
 import { HttpFailure, UserError } from './failures.ts';
 import { CREATE_SEQ, trainingRequestId } from './ids.ts';
-import type { FutureState, Outcome } from './outcome.ts';
+import type { FutureState } from './outcome.ts';
 import { RunCheckpoints } from './run-checkpoints.ts';
 import type { CallIdentity, Operation, RunRecordOf } from './run-journal.ts';
 import type { StoredRequest } from './run-ledger.ts';
@@ -102,8 +102,7 @@ export class TrainingRun {
       if (seq < this.#store.ledger.nextSeq) return { kind: 'gone' };
       return this.#store.ledger.request(seq) === null ? { kind: 'unknown' } : { kind: 'pending' };
     }
-    const { outcome } = result.record;
-    return outcome.kind === 'proto' ? { kind: 'proto', bytes: this.#store.read(result.payload) } : outcome;
+    return this.#store.outcome(result);
   }
 
   /** The same for a client: a result that it was given once may be forgotten some time. */
@@ -199,13 +198,7 @@ export class TrainingRun {
   }
 
   #finish({ record: { seq, call } }: StoredRequest, { outcome, state }: Execution): void {
-    const done = { seq, outcome: withoutBytes(outcome), at: this.#around.now().toISOString(), ...(call && { call }) };
-    this.#store.writeDone(done, state, outcome.kind === 'proto' ? outcome.bytes : null);
+    this.#store.writeDone({ seq, at: this.#around.now().toISOString(), ...(call && { call }) }, outcome, state);
     this.#waiters.notify(seq);
   }
-}
-
-function withoutBytes(outcome: Outcome): RunRecordOf<'done'>['outcome'] {
-  if (outcome.kind === 'proto') return { kind: 'proto' };
-  return outcome.kind === 'json' ? { kind: 'json', value: { ...outcome.value } } : outcome;
 }

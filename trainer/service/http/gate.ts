@@ -18,7 +18,7 @@ export function gated(keys: KeyRule, handle: Handle): App {
   const app: App = new Hono();
   app.use(async (c, next) => {
     if (c.req.path !== '/api/v1/healthz' && !isAllowed(keys, c.req.header('x-api-key'))) {
-      throw new HttpFailure(401, 'X-API-Key: missing or wrong; this service takes keys that start with tml-');
+      throw new HttpFailure(401, refusal(keys));
     }
     await next();
   });
@@ -30,6 +30,11 @@ export function gated(keys: KeyRule, handle: Handle): App {
 
 function tooLarge(): never {
   throw new HttpFailure(413, `the body exceeds ${MAX_BODY_BYTES} bytes`);
+}
+
+function refusal(keys: KeyRule): string {
+  if ('onlyKey' in keys) return 'this service takes one key only, and X-API-Key is not it';
+  return `X-API-Key: missing or wrong; this service takes keys that start with ${keys.prefix}`;
 }
 
 function isAllowed(keys: KeyRule, key: string | undefined): boolean {
