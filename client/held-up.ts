@@ -12,13 +12,10 @@ export type HeldUp = {
   readonly wait: ServiceWait | null;
 };
 
+const waitSchema = z.object({ call: z.string(), waitedMs: z.number(), queueState: z.string().nullable(), reason: z.string().nullable() });
+
 /** As the heartbeats of activities tell it. */
-export type ServiceWait = {
-  readonly call: string;
-  readonly waitedMs: number;
-  readonly queueState: string | null;
-  readonly reason: string | null;
-};
+export type ServiceWait = Readonly<z.infer<typeof waitSchema>>;
 
 /** The part of a server's description of an execution that is read here. */
 export type Pending = {
@@ -28,8 +25,6 @@ export type Pending = {
   readonly heartbeatDetails?: { readonly payloads?: readonly { readonly data?: Uint8Array | null }[] | null } | null;
 };
 type PendingFailure = { readonly message?: string | null; readonly cause?: PendingFailure | null };
-
-const waitSchema = z.object({ call: z.string(), waitedMs: z.number(), queueState: z.string().nullable(), reason: z.string().nullable() });
 
 /** One entry per activity type and cause, in the order of the description. */
 export function heldUpIn(pending: readonly Pending[]): HeldUp[] {

@@ -17,6 +17,16 @@ export function sampleShape(sample: SampleAll) {
   };
 }
 
+/** With the scores that the drive never asks for. */
+export function wholeSampleShape(sample: SampleAll) {
+  const { targetPromptLogprobs: target, promptAltTokens: alt } = sample;
+  return {
+    ...sampleShape(sample),
+    target_prompt_logprobs: target && tensorShape(target),
+    prompt_alt_tokens: alt && { tokens: tensorShape(alt.tokens), logprobs: tensorShape(alt.logprobs) },
+  };
+}
+
 export function lossShape({ lossFnOutputType, metrics, lossFnOutputs }: ForwardBackwardOutput) {
   const outputs = lossFnOutputs.map((record) =>
     Object.fromEntries(Object.entries(record).map(([name, tensor]) => [name, tensorShape(tensor)])),
@@ -24,13 +34,13 @@ export function lossShape({ lossFnOutputType, metrics, lossFnOutputs }: ForwardB
   return { loss_fn_output_type: lossFnOutputType, metrics, loss_fn_outputs: outputs };
 }
 
-export function tensorShape({ values, shape }: TensorValue) {
+function tensorShape({ values, shape }: TensorValue) {
   const isFloat = values instanceof Float32Array;
   return { data: numbers(values), dtype: isFloat ? 'float32' : 'int64', shape: [...shape] };
 }
 
 /** Per position its candidates; null for a position without any. */
-export function topkShape(table: TopkTable): (readonly [number, number][] | null)[] {
+function topkShape(table: TopkTable): (readonly [number, number][] | null)[] {
   return Array.from({ length: table.length }, (_, position) => {
     const row = topkRow(table, position).map(({ tokenId, logprob }): [number, number] => [tokenId, logprob]);
     return row.length === 0 ? null : row;

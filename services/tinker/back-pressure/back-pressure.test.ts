@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Sampler, TinkerClient } from '../index.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
-import { FakeService, ONE_SAMPLE, type Reply } from '../testing/fake-service.ts';
-import { encodeSampleResponse } from '../wire/index.ts';
+import { FakeService, type Reply, sampleReply } from '../testing/fake-service.ts';
 import { BackPressure, DEFAULT_LIMITS, type Reservation } from './back-pressure.ts';
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
@@ -134,7 +133,7 @@ describe('a client', () => {
   test('fetches large results one after the other where they do not fit together; an aborted one makes way', async () => {
     await connect({ inflight_response_bytes_semaphore_size: 100 });
     const fetches = () => service.to('retrieve_future').filter(({ json }) => json.allow_metadata_only === false).length;
-    const result: Reply = { protobuf: encodeSampleResponse(ONE_SAMPLE) };
+    const result = sampleReply();
     service.usually('retrieve_future', ({ json }): Reply => {
       if (json.allow_metadata_only === true) return { json: { status: 'complete_metadata', response_payload_size: 60 } };
       return fetches() === 1 ? 'hang' : result;

@@ -45,7 +45,7 @@ export type RetrieveOptions = {
 };
 
 /** A service answers a poll before that. */
-const POLL_TIMEOUT_MS = 45_000;
+export const POLL_TIMEOUT_MS = 45_000;
 
 const anything = z.unknown();
 

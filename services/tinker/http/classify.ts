@@ -89,6 +89,11 @@ export function isServerFault(status: number): boolean {
   return status >= 500 && status !== 501;
 }
 
+/** What servers answer that do not have the call. Also what some answer for a thing that is not there. */
+export function isMissingCall(status: number | null): boolean {
+  return status === 404 || status === 405 || status === 501;
+}
+
 function missing(subject: Subject, context: ErrorContext, detail: string): TinkerError {
   switch (subject) {
     case 'session':

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { BadRequest } from '../errors.ts';
 import type { Caller } from '../http/caller.ts';
-import type { Failure } from '../http/classify.ts';
+import { type Failure, isMissingCall } from '../http/classify.ts';
 import type { HttpCall } from '../http/http.ts';
 
 /** Whose things a listing shows: the caller's own, or all that the caller may see. */
@@ -65,7 +65,7 @@ export async function ofSome<T>(work: Promise<T>, what: string): Promise<T> {
 }
 
 function isUnsupported(error: unknown): error is BadRequest {
-  return error instanceof BadRequest && [404, 405, 501].includes(error.status ?? 0);
+  return error instanceof BadRequest && isMissingCall(error.status);
 }
 
 function withQuery(path: string, query: Query): string {

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { BadRequest, type Sampler, TinkerClient } from '../index.ts';
-import { FakeService, ONE_SAMPLE, type Reply } from '../testing/fake-service.ts';
-import { encodeSampleResponse } from '../wire/index.ts';
+import { FakeService, type Reply, sampleReply } from '../testing/fake-service.ts';
 
 const REQUEST = { prompt: Int32Array.of(36, 32), maxTokens: 5, temperature: 1, stopTokens: [10] };
 
@@ -129,7 +128,7 @@ describe('one poll for all samples of a session', () => {
 
   test('a completion that comes before its submission was answered is kept', async () => {
     service.script('asample', { json: { request_id: 'first' } }, { json: { request_id: 'early' }, delayMs: 150 });
-    service.usually('retrieve_future', { protobuf: encodeSampleResponse(ONE_SAMPLE) });
+    service.usually('retrieve_future', sampleReply());
     service.usually('retrieve_futures', 'hang');
     const completions = ['early', 'first'].map((request_id) => ({ state: 'finished', request_id }));
     service.script('retrieve_futures', { json: { completions, cursor: 2 }, delayMs: 50 });
@@ -183,7 +182,7 @@ describe('one poll for all samples of a session', () => {
   ])('two samples that are promised one id both get its result: %s', async (_, delayMs) => {
     const same = { json: { request_id: 'same' } };
     service.script('asample', same, delayMs === 0 ? same : { ...same, delayMs });
-    service.usually('retrieve_future', { protobuf: encodeSampleResponse(ONE_SAMPLE) });
+    service.usually('retrieve_future', sampleReply());
     service.usually('retrieve_futures', 'hang');
     const completions = [{ state: 'finished', request_id: 'same' }];
     service.script('retrieve_futures', { json: { completions, cursor: 1 }, delayMs: 50 });
@@ -193,7 +192,7 @@ describe('one poll for all samples of a session', () => {
 
   test('of two that wait for one id, the abort of one leaves the other', async () => {
     service.usually('asample', { json: { request_id: 'same' } });
-    service.usually('retrieve_future', { protobuf: encodeSampleResponse(ONE_SAMPLE) });
+    service.usually('retrieve_future', sampleReply());
     const completions = [{ state: 'finished', request_id: 'same' }];
     service.script('retrieve_futures', { json: { completions, cursor: 1 }, delayMs: 150 });
     const abandoned = sampler.sample({ ...REQUEST, signal: AbortSignal.timeout(50) });

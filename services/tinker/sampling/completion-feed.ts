@@ -1,19 +1,17 @@
 import { TinkerError } from '../errors.ts';
 import { completionsSchema } from '../futures/answers.ts';
+import { POLL_TIMEOUT_MS } from '../futures/futures.ts';
 import type { Call, Caller } from '../http/caller.ts';
-import { stalledError } from '../http/classify.ts';
+import { isMissingCall, stalledError } from '../http/classify.ts';
 import { connectionFailure } from '../http/http-failure.ts';
 import { parseJson } from '../http/parse-answer.ts';
 import { pendingDelayMs } from '../http/retry.ts';
 import { Waiting } from '../http/waiting.ts';
 import { type Completion, CompletionBoard } from './completion-board.ts';
 
-const POLL_TIMEOUT_MS = 45_000;
 const ACKNOWLEDGE_TIMEOUT_MS = 5000;
 /** Of a poll's answer that the work is not done: the feed says it by leaving it out. */
 const PENDING_STATUS = 408;
-/** What servers without the call answer. */
-const MISSING_STATUSES: ReadonlySet<number | null> = new Set([404, 405, 501]);
 const OF_UNKNOWN_SIZE: Completion = { sizeBytes: null };
 
 /**
@@ -173,7 +171,7 @@ export class CompletionFeed {
   }
 
   #failed(error: unknown): void {
-    const isMissing = error instanceof TinkerError && MISSING_STATUSES.has(error.status);
+    const isMissing = error instanceof TinkerError && isMissingCall(error.status);
     if (isMissing && this.#caller.hasFeed !== true) {
       this.#caller.hasFeed = false;
       this.#fetched = [];

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Sampler, ServiceFailed, TinkerClient } from '../index.ts';
-import { FakeService, ONE_SAMPLE, type Reply } from '../testing/fake-service.ts';
-import { encodeSampleResponse } from '../wire/index.ts';
+import { FakeService, ONE_SAMPLE, sampleReply } from '../testing/fake-service.ts';
 
 const PROMPT = Int32Array.of(36, 32, 40);
 
@@ -21,9 +20,8 @@ afterEach(async () => {
 });
 
 function answer(fields: Partial<typeof ONE_SAMPLE>, promise: object = {}): void {
-  const result: Reply = { protobuf: encodeSampleResponse({ ...ONE_SAMPLE, ...fields }) };
   service.script('asample', { json: { request_id: 'r', ...promise } });
-  service.script('retrieve_future', result);
+  service.script('retrieve_future', sampleReply(fields));
 }
 
 const [ONE] = ONE_SAMPLE.sequences;

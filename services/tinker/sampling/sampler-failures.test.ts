@@ -11,8 +11,7 @@ import {
   type WaitReport,
 } from '../index.ts';
 import type { SamplerPath } from '../paths.ts';
-import { FakeService, ONE_SAMPLE, type Reply } from '../testing/fake-service.ts';
-import { encodeSampleResponse } from '../wire/index.ts';
+import { FakeService, type Reply, sampleReply } from '../testing/fake-service.ts';
 
 const PROMPT = Int32Array.of(36, 32);
 const REQUEST = { prompt: PROMPT, maxTokens: 5, temperature: 0.7, stopTokens: [10], seed: 3 };
@@ -41,10 +40,6 @@ afterEach(async () => {
 });
 
 const ONE_JSON = { tokens: [1], logprobs: [-1], stop_reason: 'stop' };
-
-function sampleOf(fields: Partial<typeof ONE_SAMPLE>): Reply {
-  return { protobuf: encodeSampleResponse({ ...ONE_SAMPLE, ...fields }) };
-}
 
 describe('waiting and repeating', () => {
   test('a pending future is polled again, the queue state is told', async () => {
@@ -163,9 +158,9 @@ describe('failures are named after what to do', () => {
     ['a wrong shape', { json: { sequences: [{ tokens: ['x'], stop_reason: 'stop' }] } }],
     [
       'too few log-probabilities',
-      sampleOf({ sequences: [{ tokens: Int32Array.of(1, 2), logprobs: Float32Array.of(-1), stopReason: 'stop', topk: null }] }),
+      sampleReply({ sequences: [{ tokens: Int32Array.of(1, 2), logprobs: Float32Array.of(-1), stopReason: 'stop', topk: null }] }),
     ],
-    ['no sequence', sampleOf({ sequences: [] })],
+    ['no sequence', sampleReply({ sequences: [] })],
     ['a token id above int32', { json: { sequences: [{ tokens: [1, 4_294_967_297], logprobs: [-1, -1], stop_reason: 'stop' }] } }],
     ['a likely token below int32', { json: { sequences: [{ ...ONE_JSON, topk_logprobs: [[[-2_147_483_649, -1]]] }] } }],
     ['a likely token that is no integer', { json: { sequences: [{ ...ONE_JSON, topk_logprobs: [[[1.5, -1]]] }] } }],

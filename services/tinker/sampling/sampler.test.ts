@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Sampler, ServiceFailed, TinkerClient, topkRow } from '../index.ts';
-import { FakeService, ONE_SAMPLE, type Reply } from '../testing/fake-service.ts';
-import { encodeSampleResponse, TOPK_MASK } from '../wire/index.ts';
+import { FakeService, sampleReply } from '../testing/fake-service.ts';
+import { TOPK_MASK } from '../wire/index.ts';
 
 const PROMPT = Int32Array.of(36, 32);
 const REQUEST = { prompt: PROMPT, maxTokens: 5, temperature: 0.7, stopTokens: [10], seed: 3 };
@@ -20,10 +20,6 @@ afterEach(async () => {
   await client.close();
   await service.stop();
 });
-
-function sampleOf(fields: Partial<typeof ONE_SAMPLE>): Reply {
-  return { protobuf: encodeSampleResponse({ ...ONE_SAMPLE, ...fields }) };
-}
 
 describe('sample', () => {
   test('tokens, log-probabilities, stop and cache hits', async () => {
@@ -74,7 +70,7 @@ describe('sample', () => {
 
 describe('prompt log-probabilities', () => {
   test('NaN at 0 and where the service has none', async () => {
-    service.script('retrieve_future', sampleOf({ promptLogprobs: Float32Array.of(Number.NaN, -1.5, Number.NaN) }));
+    service.script('retrieve_future', sampleReply({ promptLogprobs: Float32Array.of(Number.NaN, -1.5, Number.NaN) }));
     const { logprobs, topk, promptCacheHitTokens } = await sampler.promptLogprobs(Int32Array.of(1, 2, 3));
     expect(logprobs).toEqual(Float64Array.of(Number.NaN, -1.5, Number.NaN));
     expect([topk, promptCacheHitTokens]).toEqual([null, 2]);
@@ -82,12 +78,12 @@ describe('prompt log-probabilities', () => {
   });
 
   test('a server that leaves position 0 out', async () => {
-    service.script('retrieve_future', sampleOf({ promptLogprobs: Float32Array.of(-1.5, -2.5) }));
+    service.script('retrieve_future', sampleReply({ promptLogprobs: Float32Array.of(-1.5, -2.5) }));
     expect((await sampler.promptLogprobs(Int32Array.of(1, 2, 3))).logprobs).toEqual(Float64Array.of(Number.NaN, -1.5, -2.5));
   });
 
   test('too short is an error, not zeros', async () => {
-    service.script('retrieve_future', sampleOf({ promptLogprobs: Float32Array.of(-1.5) }));
+    service.script('retrieve_future', sampleReply({ promptLogprobs: Float32Array.of(-1.5) }));
     await expect(sampler.promptLogprobs(Int32Array.of(1, 2, 3))).rejects.toThrow(ServiceFailed);
   });
 
@@ -98,7 +94,7 @@ describe('prompt log-probabilities', () => {
       tokenIds: Int32Array.of(0, 0, 7, 8),
       logprobs: Float32Array.of(TOPK_MASK, TOPK_MASK, -0.5, -1),
     };
-    service.script('retrieve_future', sampleOf({ promptLogprobs: Float32Array.of(Number.NaN, -1), topkPromptLogprobs }));
+    service.script('retrieve_future', sampleReply({ promptLogprobs: Float32Array.of(Number.NaN, -1), topkPromptLogprobs }));
     const { topk } = await sampler.promptLogprobs(PROMPT, { topK: 2 });
     expect(topk && [topkRow(topk, 0), topkRow(topk, 1)]).toEqual([
       [],
@@ -111,7 +107,7 @@ describe('prompt log-probabilities', () => {
   });
 
   test('a server that ignores the wish for them', async () => {
-    service.script('retrieve_future', sampleOf({ promptLogprobs: Float32Array.of(Number.NaN, -1) }));
+    service.script('retrieve_future', sampleReply({ promptLogprobs: Float32Array.of(Number.NaN, -1) }));
     await expect(sampler.promptLogprobs(PROMPT, { topK: 2 })).rejects.toThrow(ServiceFailed);
   });
 });

@@ -37,6 +37,11 @@ export const ONE_SAMPLE: SampleResponse = {
   promptAltTokens: null,
 };
 
+/** The result of a sample: the usual one but for these fields. */
+export function sampleReply(fields: Partial<SampleResponse> = {}): Reply {
+  return { protobuf: encodeSampleResponse({ ...ONE_SAMPLE, ...fields }) };
+}
+
 export class FakeService implements AsyncDisposable {
   readonly seen: SeenRequest[] = [];
   readonly #scripts = new Map<string, Reply[]>();
@@ -121,7 +126,7 @@ export class FakeService implements AsyncDisposable {
       case 'create_sampling_session':
         return { json: { sampling_session_id: `sess:sample:${json.sampling_session_seq_id}` } };
       case 'asample':
-        return this.#promise({ protobuf: encodeSampleResponse(ONE_SAMPLE) });
+        return this.#promise(sampleReply());
       case 'create_model':
         return this.#promise({ json: { model_id: `sess:train:${json.model_seq_id}` } });
       case 'optim_step':

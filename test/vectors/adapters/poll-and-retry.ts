@@ -2,11 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { TinkerClient } from '../../../services/tinker/index.ts';
 import { FakeClock } from '../../../services/tinker/testing/fake-clock.ts';
+import { lossShape, wholeSampleShape } from '../../tinker-drive/sdk-shape.ts';
 import type { FamilyAdapter, Finding } from '../judge.ts';
 import { difference, SINGLE } from '../same.ts';
 import { requestDifference } from '../tinker/compare-requests.ts';
 import { runLossCall, runSamples } from '../tinker/drive-client.ts';
-import { expectedClass, lossJson, sampleJson } from '../tinker/outcomes.ts';
+import { expectedClass } from '../tinker/outcomes.ts';
 import { type Exchange, exchangeSchema, type ScriptedServer, type SeenRequest, startScriptedServer } from '../tinker/scripted-server.ts';
 
 const caseSchema = z.looseObject({
@@ -52,9 +53,9 @@ async function checkCalls(client: TinkerClient, server: ScriptedServer, recorded
   const mark = server.seen.length;
   const startMs = clock.nowMs();
   const outcome = await work(async () => {
-    if (sampler === null) return lossJson(await runLossCall(client, first));
+    if (sampler === null) return lossShape(await runLossCall(client, first));
     const samples = await runSamples(sampler, first, Array.isArray(result) ? result.length : 1);
-    return Array.isArray(result) ? samples.map(sampleJson) : sampleJson(samples[0] as never);
+    return Array.isArray(result) ? samples.map(wholeSampleShape) : wholeSampleShape(samples[0] as never);
   });
   const seconds = (clock.nowMs() - startMs) / 1000;
   for (let waited = 0; server.remaining().length > 0 && waited < SETTLING_MS; waited += 20) await sleep(20);

@@ -1,35 +1,4 @@
-import type { ForwardBackwardOutput, SampleAll, TensorValue } from '../../../services/tinker/index.ts';
 import type { Exchange } from './scripted-server.ts';
-
-/** Results and failures in the words of the recordings. */
-
-export function lossJson({ lossFnOutputType, metrics, lossFnOutputs }: ForwardBackwardOutput): unknown {
-  const record = (fields: Readonly<Record<string, TensorValue>>) =>
-    Object.fromEntries(Object.entries(fields).map(([name, tensor]) => [name, tensorJson(tensor)]));
-  return { loss_fn_output_type: lossFnOutputType, metrics, loss_fn_outputs: lossFnOutputs.map(record) };
-}
-
-function tensorJson({ values, shape }: TensorValue): unknown {
-  return { dtype: values instanceof Float32Array ? 'float32' : 'int64', shape, data: Array.from(values, Number) };
-}
-
-/** Only of samples without scores of the prompt. */
-export function sampleJson(sample: SampleAll): unknown {
-  return {
-    sequences: sample.sequences.map(({ tokens, logprobs, stop, sequenceId, topk }) => ({
-      tokens: [...tokens],
-      logprobs: logprobs && [...logprobs],
-      stop_reason: stop,
-      sequence_id: sequenceId,
-      topk_logprobs: topk,
-    })),
-    prompt_logprobs: sample.promptLogprobs,
-    topk_prompt_logprobs: sample.topkPromptLogprobs,
-    target_prompt_logprobs: sample.targetPromptLogprobs,
-    prompt_alt_tokens: sample.promptAltTokens,
-    prompt_cache_hit_tokens: sample.promptCacheHitTokens,
-  };
-}
 
 /** Our class for a failure whose last answer is this one: the official client's are named after statuses, ours after what to do. */
 export function expectedClass({ path, status, res, req_headers }: Exchange): string {

@@ -7,7 +7,7 @@ import {
   statePath,
   type TinkerClient,
 } from '../../../services/tinker/index.ts';
-import { numbers, sampleShape, tensorShape } from '../../tinker-drive/sdk-shape.ts';
+import { numbers, wholeSampleShape } from '../../tinker-drive/sdk-shape.ts';
 import { runLossCall } from './drive-client.ts';
 import type { Exchange } from './scripted-server.ts';
 
@@ -251,13 +251,7 @@ async function sample({ sampler }: Clients, { body, headers, hasDefaults }: Reco
     const lastN = sampleRequest(body).promptLogprobsLastN;
     return numbers((await opened.promptLogprobs(request.prompt, given({ lastN }))).logprobs);
   }
-  const all = await opened.sampleAll(request);
-  const { targetPromptLogprobs: target, promptAltTokens: alt } = all;
-  return {
-    ...sampleShape(all),
-    target_prompt_logprobs: target && tensorShape(target),
-    prompt_alt_tokens: alt && { tokens: tensorShape(alt.tokens), logprobs: tensorShape(alt.logprobs) },
-  };
+  return wholeSampleShape(await opened.sampleAll(request));
 }
 
 function sampleRequest(body: Fields): SampleAllRequest {
