@@ -20,7 +20,8 @@ import { createWarmupActivities } from './activities/warm-up.ts';
 import { createWarmupTrainingActivities } from './activities/warm-up-training.ts';
 import { servingEndpointOf } from './core/promotion/handoff.ts';
 import { HarnessDocument } from './core/run/agents.ts';
-import { FileBlobStore } from './services/blobs/file-blob-store.ts';
+import { BlobStore } from './services/blobs/blob-store.ts';
+import { FileObjectStore } from './services/blobs/file-object-store.ts';
 import { startGateway } from './services/gateway/index.ts';
 import { HarborRunner, harborPython, makeScratchDir, scratchRoot } from './services/harbor/index.ts';
 import { endWithParent } from './services/processes/index.ts';
@@ -54,7 +55,8 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
   cleanup.defer(() => connection.close());
   if (roles.includes('control')) await registerSearchAttributes(connection, namespace, Object.values(SEARCH_ATTRIBUTES));
 
-  const blobs = new FileBlobStore(settings.blobStore);
+  const objects = new FileObjectStore(settings.blobStore);
+  const blobs = new BlobStore(objects);
   const records = new RunRecords(blobs);
   const folderOf = (runDir: string) => new RunFolder(PROJECT_ROOT, runDir);
   const models = cleanup.use(new ModelAccess((onWait) => TinkerClient.connect({ tags: ['stillroom'], onWait })));

@@ -156,7 +156,7 @@ async function summarize(record: RunRecord, spec: TrialSpec, outcome: Outcome, s
     ...figures,
     trialId: spec.trialId,
     taskId: spec.task.id,
-    spans: spans.length > 0 ? await blobs.put(encodeEpisode({ trial: spec.trialId, spans, stopReason })) : null,
+    spans: spans.length > 0 ? await blobs.of(record.runId).put(encodeEpisode({ trial: spec.trialId, spans, stopReason })) : null,
     reward: outcome.reward,
     executed: outcome.executed,
     passed: outcome.passed,

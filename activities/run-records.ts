@@ -26,7 +26,7 @@ export class RunRecords {
   }
 
   async pin(record: RunRecord): Promise<BlobRef> {
-    return putJson(this.blobs, record);
+    return putJson(this.blobs.of(record.runId), record);
   }
 
   load(ref: BlobRef): Promise<RunRecord> {

@@ -36,7 +36,7 @@ export function createTeacherActivities({ records, blobs, models }: TeacherDeps)
   return {
     /** Turns one episode into training sequences and has the teacher score the exact tokens the student sampled. */
     async scoreEpisode(order: ScoreOrder): Promise<EpisodeScore> {
-      const { config } = await records.load(order.run);
+      const { config, runId } = await records.load(order.run);
       const episode = { ...decodeEpisode(await blobs.get(order.spans)), stopReason: order.stopReason };
       namingFailure('ForeignSampler', () => refuseForeign(episode, order.sampler));
       const { datums, stats } = buildDatums([episode], datumLimits(config));
@@ -45,10 +45,11 @@ export function createTeacherActivities({ records, blobs, models }: TeacherDeps)
       const scored = await whileBeating(() => score(datums, topK, teacherOf(config.teacher), models), models.longestWait);
       const { rows, candidates } = scored;
       const isEmpty = datums.length === 0;
+      const kept = blobs.of(runId);
       return {
         trialId,
-        scored: isEmpty ? null : await blobs.put(encodeScoredEpisode({ trial: trialId, datums, rows })),
-        candidates: isEmpty || topK === 0 ? null : await blobs.put(encodeTopkRows(trialId, datums, candidates)),
+        scored: isEmpty ? null : await kept.put(encodeScoredEpisode({ trial: trialId, datums, rows })),
+        candidates: isEmpty || topK === 0 ? null : await kept.put(encodeTopkRows(trialId, datums, candidates)),
         datums: stats.datums,
         fragments: stats.fragments,
         lossTokens: stats.lossTokens,

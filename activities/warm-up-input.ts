@@ -11,8 +11,7 @@ import {
 } from '../core/run/trajectory-file.ts';
 import type { PinnedTask } from '../core/run/trial.ts';
 import { TokenError } from '../core/tokens/token-error.ts';
-import type { BlobStore } from '../services/blobs/blob-store.ts';
-import { BlobCorrupt, BlobMissing } from '../services/blobs/file-blob-store.ts';
+import { BlobCorrupt, BlobMissing, type BlobStore } from '../services/blobs/blob-store.ts';
 import { sha256 } from './digest.ts';
 import { read } from './input-files.ts';
 import { asInputProblem, InputProblem } from './input-problem.ts';

@@ -34,7 +34,7 @@ async function episode(prompts: readonly number[], sampler = TEACHER, trial = 't
     stop: 'stop' as const,
     sampler,
   }));
-  return project.blobs.put(encodeEpisode({ trial: trial as TrialId, spans, stopReason: null }));
+  return project.blobs.of('first').put(encodeEpisode({ trial: trial as TrialId, spans, stopReason: null }));
 }
 
 let trialsMade = 0;
@@ -237,11 +237,11 @@ describe('trajectories of an earlier run', () => {
       'whose blobs are gone',
       async () => {
         const kept = JSON.parse(await readFile(join(project.root, 'runs/first/warmup-trajectories.json'), 'utf8'));
-        const digest = String(kept.trials[0].spans).slice('sha256:'.length);
-        await rm(join(project.root, 'blobs', digest.slice(0, 2), digest));
+        const [, digest = ''] = String(kept.trials[0].spans).split('sha256:');
+        await rm(join(project.root, 'blobs/runs/first/blobs', digest.slice(0, 2), digest));
         return from('runs/first');
       },
-      /no blob sha256:/,
+      /no blob first\/sha256:/,
     ],
   ];
   it.each(refused)('%s are refused by the name of the key', async (_, config, message) => {

@@ -32,7 +32,7 @@ export function createWarmupActivities({ records, blobs, folderOf }: WarmupDeps)
     async keepTrajectories({ run, trajectories }: { run: BlobRef; trajectories: readonly Trajectory[] }): Promise<BlobRef> {
       const record = await records.load(run);
       await folderOf(record.runDir).writeJson(TRAJECTORY_FILE, documentOf(record, trajectories));
-      return putJson(blobs, trajectories);
+      return putJson(blobs.of(record.runId), trajectories);
     },
 
     /** Makes training sequences of the trajectories in `list`, or of those that were loaded when the run was resolved. Fails with `NothingToWarmUpOn` when there are none. */
@@ -44,7 +44,7 @@ export function createWarmupActivities({ records, blobs, folderOf }: WarmupDeps)
       try {
         const built = await buildWarmupSet(trajectories, config, blobs);
         return {
-          ref: await putJson(blobs, built.index),
+          ref: await putJson(blobs.of(record.runId), built.index),
           datums: built.datums,
           updateUsd: updateUsd(built, config),
           notice: told(built, trajectories.length, record),

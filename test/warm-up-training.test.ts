@@ -44,7 +44,7 @@ async function ready(learningRate: string) {
     spans: [{ ...span, stop: 'stop' as const, sampler: 'stillroom/tiny-teacher' }],
     stopReason: null,
   };
-  const spans = await blobs.put(encodeEpisode(episode));
+  const spans = await blobs.of('first').put(encodeEpisode(episode));
   const trajectory: Trajectory = {
     trialId: episode.trial,
     taskId: 'a',

@@ -4,7 +4,8 @@ import { dirname, join } from 'node:path';
 import { ApplicationFailure } from '@temporalio/common';
 import { HarnessDocument } from '../../core/run/agents.ts';
 import type { StartInput } from '../../core/run/start-input.ts';
-import { FileBlobStore } from '../../services/blobs/file-blob-store.ts';
+import { BlobStore } from '../../services/blobs/blob-store.ts';
+import { FileObjectStore } from '../../services/blobs/file-object-store.ts';
 import { HarnessStore } from '../../services/stores/harness-store.ts';
 import { createInputActivities } from '../inputs.ts';
 import { RunFolder } from '../run-folder.ts';
@@ -46,13 +47,13 @@ export const REWARDING = 'echo 0 > "$LOGS_DIR/verifier/reward.txt"\n';
 /** A project root in a temp folder: config, template, split files, and tasks a, b (to train on), x, y (held out). */
 export class Project implements AsyncDisposable {
   readonly root: string;
-  readonly blobs: FileBlobStore;
+  readonly blobs: BlobStore;
   readonly records: RunRecords;
   readonly harnesses: HarnessStore<HarnessDocument>;
 
   private constructor(root: string) {
     this.root = root;
-    this.blobs = new FileBlobStore(join(root, 'blobs'));
+    this.blobs = new BlobStore(new FileObjectStore(join(root, 'blobs')));
     this.records = new RunRecords(this.blobs);
     this.harnesses = new HarnessStore(join(root, '.stillroom/harnesses'), HarnessDocument);
   }

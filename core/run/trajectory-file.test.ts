@@ -7,7 +7,7 @@ const task = (id: string) => ({ id, path: `tasks/${id}`, digest: `digest-${id}` 
 const train = [task('a'), task('b')];
 const teacher = { model: 't', checkpoint: null, renderer: 'r' };
 const source = { run_id: 'run', teacher, student_base_model: 's', agent: { name: 'turn', ref: 'builtin', hash: 'h' }, train };
-const spans = `sha256:${'0'.repeat(64)}` as BlobRef;
+const spans = `r/sha256:${'0'.repeat(64)}` as BlobRef;
 const trajectory = (taskId: string, more: Partial<Trajectory> = {}): Trajectory => ({
   trialId: `${taskId}-w` as TrialId,
   taskId,
@@ -35,7 +35,7 @@ it.each([
   ['text', 'garbage', /^not JSON/],
   ['another document', '{"version": 1}', /teacher/],
   ['a later version', text([]).replace('"version":1', '"version":2'), /version/],
-  ['a reference that is none', text([trajectory('a')]).replace('sha256:0', 'md5:'), /trials\.0\.spans: must be a blob/],
+  ['a reference that is none', text([trajectory('a')]).replace('r/sha256:0', 'md5:'), /trials\.0\.spans: must be a blob/],
 ])('refuses %s', (_, text, problem) => expect(parseTrajectories(text).problem).toMatch(problem));
 
 describe('trajectoryProblem', () => {

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { BlobRef } from '../../core/ids.ts';
-import type { BlobStore } from './blob-store.ts';
+import type { BlobStore, RunBlobs } from './blob-store.ts';
 
 /** A blob that is whole, but not what its reader expects. */
 export class BlobUnexpected extends Error {
@@ -11,7 +11,7 @@ export class BlobUnexpected extends Error {
 }
 
 /** Stores a value as JSON. */
-export function putJson(blobs: BlobStore, value: unknown): Promise<BlobRef> {
+export function putJson(blobs: RunBlobs, value: unknown): Promise<BlobRef> {
   return blobs.put(new TextEncoder().encode(JSON.stringify(value)));
 }
 

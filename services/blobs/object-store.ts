@@ -1,0 +1,45 @@
+/** A name below which bytes are kept: parts of letters, digits and `. _ : @ -`, joined by slashes; no part is `.` or `..`. */
+export type ObjectKey = string;
+
+export type ObjectEntry = { readonly key: ObjectKey; readonly bytes: number; readonly modifiedAtMs: number };
+
+/**
+ * Named bytes, on the disk of one machine or in a bucket that several share. A write is whole or absent, durable when it returns,
+ * and seen by the next read. Nothing is ever changed in place: what must not be overwritten is written with `create`.
+ */
+export interface ObjectStore {
+  /** Null where nothing is kept under the name. */
+  get(key: ObjectKey): Promise<Uint8Array | null>;
+  has(key: ObjectKey): Promise<boolean>;
+  put(key: ObjectKey, bytes: Uint8Array): Promise<void>;
+  /** Writes only where nothing is kept yet; of several writers exactly one is told true. */
+  create(key: ObjectKey, bytes: Uint8Array): Promise<boolean>;
+  /** Removing what is not there is no error. */
+  delete(key: ObjectKey): Promise<void>;
+  /** What is kept below a prefix, which ends in a slash or is empty; in the order of the keys. */
+  list(prefix: string): AsyncIterable<ObjectEntry>;
+}
+
+/** A key or prefix that no store takes. */
+export class BadObjectKey extends Error {
+  override readonly name = 'BadObjectKey';
+  constructor(key: string) {
+    super(`${JSON.stringify(key)} is no key of the store: use parts of letters, digits and . _ : @ - joined by slashes`);
+  }
+}
+
+const PART = /^(?!\.{1,2}$)[A-Za-z0-9._:@-]+$/;
+
+/** The parts of a key. @throws BadObjectKey */
+export function keyParts(key: ObjectKey): string[] {
+  const parts = key.split('/');
+  if (!parts.every((part) => PART.test(part))) throw new BadObjectKey(key);
+  return parts;
+}
+
+/** The parts of a prefix. @throws BadObjectKey when it is neither empty nor ends in a slash */
+export function prefixParts(prefix: string): string[] {
+  if (prefix === '') return [];
+  if (!prefix.endsWith('/')) throw new BadObjectKey(prefix);
+  return keyParts(prefix.slice(0, -1));
+}
