@@ -3,9 +3,9 @@ import { baselineReport } from '../core/gate/baseline-report.ts';
 import { type Evidence, gateEvidence, signFlipEvidence } from '../core/gate/evidence.ts';
 import { decideGate } from '../core/gate/gate.ts';
 import type { BlobRef } from '../core/ids.ts';
-import { addMeters } from '../core/measures/meters.ts';
 import { NullMeasurementError, requireMeasured, solveRate } from '../core/measures/rates.ts';
 import { spendOf } from '../core/measures/spend.ts';
+import { addUsage } from '../core/measures/usage.ts';
 import type { EvalLabel, EvalResult, GateVerdict, TaskTally } from '../core/run/results.ts';
 import type { ModelRef, TrialSummary } from '../core/run/trial.ts';
 import type { RunFolder } from './run-folder.ts';
@@ -52,7 +52,7 @@ export function createEvaluationActivities({ records, folderOf, countGate }: Eva
         throw ApplicationFailure.nonRetryable(`${label}: ${error.message}. First failure: ${reason}`, 'NothingExecuted');
       }
       const passed = executed.filter((trial) => trial.passed).length;
-      const meters = addMeters(...trials.map((trial) => trial.meters));
+      const usage = addUsage(...trials);
       const result: EvalResult = {
         label,
         source: 'measured',
@@ -63,8 +63,8 @@ export function createEvaluationActivities({ records, folderOf, countGate }: Eva
         infraFailed: trials.length - executed.length,
         solveRate: solveRate(passed, executed.length),
         perTask: tallies(executed),
-        meters,
-        usd: spendOf(config.pricing, meters).usd,
+        ...usage,
+        usd: spendOf(config.pricing, usage.meters).usd,
         wallMs: Date.now() - startedAtMs,
       };
       const folder = folderOf(runDir);

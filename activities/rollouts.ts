@@ -170,6 +170,12 @@ async function summarize(record: RunRecord, spec: TrialSpec, outcome: Outcome, s
     lengthStops: seen.lengthStops,
     fragments: Object.values(seen.fragments).reduce((sum, count) => sum + count, 0),
     meters: addMeters(figures.meters, rolloutMeters(unheard, spec.who)),
+    sent: {
+      ...figures.sent,
+      promptTokens: figures.sent.promptTokens + wasted.promptTokens,
+      sampledTokens: figures.sent.sampledTokens + wasted.sampledTokens,
+    },
+    lost: [],
     wallMs: outcome.totalMs ?? 0,
   };
 }

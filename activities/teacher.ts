@@ -2,7 +2,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { BlobRef, TrialId } from '../core/ids.ts';
 import { scoringMeters } from '../core/measures/billing.ts';
-import type { MeterTokens } from '../core/measures/meters.ts';
+import { NOTHING_SENT, type Usage } from '../core/measures/usage.ts';
 import { teacherOf } from '../core/run/models.ts';
 import type { EpisodeScore, ModelRef } from '../core/run/trial.ts';
 import { buildDatums, datumLimits } from '../core/tokens/datums.ts';
@@ -55,7 +55,7 @@ export function createTeacherActivities({ records, blobs, models }: TeacherDeps)
         lossTokens: stats.lossTokens,
         overflowDropped: stats.overflowDrops > 0,
         overlongDropped: stats.overlongDrops > 0,
-        meters: scored.meters,
+        ...scored.usage,
       };
     },
   };
@@ -66,7 +66,7 @@ async function score(
   topK: number,
   teacher: ModelRef,
   models: ModelAccess,
-): Promise<{ rows: Float64Array[]; candidates: TopkRow[]; meters: MeterTokens }> {
+): Promise<{ rows: Float64Array[]; candidates: TopkRow[]; usage: Usage }> {
   const signal = cancellationSignal();
   const scored = await Promise.all(
     datums.map((datum) => models.withSampler(teacher, (sampler) => sampler.promptLogprobs(datum.tokens, { topK, signal }))),
@@ -74,9 +74,13 @@ async function score(
   return {
     rows: datums.map((datum, index) => namingFailure('TeacherRowUnusable', () => keepTeacherRow(datum, scored[index]?.logprobs ?? []))),
     candidates: scored.flatMap(({ topk }) => (topk ? [asTopkRow(topk)] : [])),
-    meters: scoringMeters(
-      scored.map(({ logprobs, promptCacheHitTokens }) => ({ tokens: logprobs.length, cacheHits: promptCacheHitTokens })),
-    ),
+    usage: {
+      meters: scoringMeters(
+        scored.map(({ logprobs, promptCacheHitTokens }) => ({ tokens: logprobs.length, cacheHits: promptCacheHitTokens })),
+      ),
+      sent: { ...NOTHING_SENT, scoredTokens: datums.reduce((sum, { tokens }) => sum + tokens.length, 0) },
+      lost: [],
+    },
   };
 }
 

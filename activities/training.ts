@@ -1,6 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { BlobRef, SamplerPath, StatePath } from '../core/ids.ts';
+import { NOTHING_SENT } from '../core/measures/usage.ts';
 import { samplerSeed } from '../core/random/seeded.ts';
 import type { TrainingRef, TrainResult } from '../core/run/results.ts';
 import { decodeScoredEpisode } from '../core/tokens/scored-codec.ts';
@@ -69,6 +70,8 @@ export function createTrainingActivities({ records, blobs, models, alterAdvantag
         nextSeqId,
         trained: { ...figures, losses, gradNorms },
         meters: { student_train: trainTokens },
+        sent: { ...NOTHING_SENT, trainedTokens: trainTokens },
+        lost: [],
         wallMs: Date.now() - startedAtMs,
       });
       if (updates.length === 0) return done(order.training.nextSeqId);

@@ -1,6 +1,6 @@
 import type { BlobRef } from '../core/ids.ts';
-import type { MeterTokens } from '../core/measures/meters.ts';
 import { usdOf } from '../core/measures/spend.ts';
+import { NOTHING_SENT, type Usage } from '../core/measures/usage.ts';
 import type { TrainingRef } from '../core/run/results.ts';
 import type { WarmupRow } from '../core/run/warm-up.ts';
 import { countTokens } from '../core/tokens/datums.ts';
@@ -21,7 +21,7 @@ export type WarmupOrder = {
   readonly update: number;
   readonly training: TrainingRef;
 };
-export type WarmupTrained = { readonly nextSeqId: number; readonly row: WarmupRow; readonly meters: MeterTokens };
+export type WarmupTrained = Usage & { readonly nextSeqId: number; readonly row: WarmupRow };
 
 export type WarmupTrainingDeps = { readonly records: RunRecords; readonly blobs: BlobStore; readonly models: ModelAccess };
 export type WarmupTrainingActivities = ReturnType<typeof createWarmupTrainingActivities>;
@@ -60,6 +60,8 @@ export function createWarmupTrainingActivities({ records, blobs, models }: Warmu
             wall_ms: Date.now() - startedAtMs,
           },
           meters,
+          sent: { ...NOTHING_SENT, trainedTokens: meters.student_train },
+          lost: [],
         };
       });
     },

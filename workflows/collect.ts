@@ -1,6 +1,6 @@
 import { continueAsNew } from '@temporalio/workflow';
 import type { BlobRef } from '../core/ids.ts';
-import { addMeters, type MeterTokens } from '../core/measures/meters.ts';
+import { addUsage, type Usage } from '../core/measures/usage.ts';
 import type { RunPlan } from '../core/run/pinned-run.ts';
 import { inSlotOrder, slotsOf } from '../core/run/slots.ts';
 import type { ModelRef, PinnedTask, TrialSummary } from '../core/run/trial.ts';
@@ -17,7 +17,7 @@ export type CollectInput = {
   readonly tasks: readonly PinnedTask[];
 };
 
-type Played = { readonly slot: string; readonly trial: Trajectory; readonly meters: MeterTokens };
+type Played = { readonly slot: string; readonly trial: Trajectory; readonly usage: Usage };
 type Carried = { readonly done: readonly Played[] };
 
 /** Has the teacher play every training task, `rolloutsPerTask` times each, and keeps what it did. */
@@ -30,13 +30,13 @@ export async function collect(input: CollectInput, carried?: Carried): Promise<C
   await pool.fill(plan.trialConcurrency, async ({ id: slot, task }) => {
     const summary = `warm-up · ${task.id}`;
     const trial = await runSlot({ run, plan, slot, task, who: 'teacher', model, maxTurns: plan.maxTurns, summary });
-    return { slot, trial: trajectoryOf(trial), meters: trial.meters };
+    return { slot, trial: trajectoryOf(trial), usage: addUsage(trial) };
   });
   if (!pool.complete) return continueAsNew<typeof collect>(input, { done: pool.done });
   await briefActivities().checkTasks({ tasks: input.tasks });
   const played = inSlotOrder(pool.done);
-  const meters = addMeters(...played.map((one) => one.meters));
-  return { list: await briefActivities().keepTrajectories({ run, trajectories: played.map(({ trial }) => trial) }), meters };
+  const list = await briefActivities().keepTrajectories({ run, trajectories: played.map(({ trial }) => trial) });
+  return { list, ...addUsage(...played.map(({ usage }) => usage)) };
 }
 
 /** The part of a trial that a warm-up needs: a split may be large, and all of it goes through one message. */

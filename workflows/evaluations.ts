@@ -15,7 +15,7 @@ export async function evaluateHoldout(run: Run, label: HoldoutLabel, model: Mode
   const { holdout: tasks, plan } = run.pinned;
   const result = await measure(run, { label, model, tasks, k: plan.gateK, kind: 'held-out' });
   run.facts.evaluations = [...run.facts.evaluations, result];
-  await run.book(result.meters);
+  await run.book(result);
 }
 
 /** Whether the step that was just finished is one of those after which the student is looked at. */
@@ -30,7 +30,7 @@ export async function evaluateInterim(run: Run, model: ModelRef): Promise<void> 
   const { interimTasks: tasks, step } = run.facts;
   const result = await measure(run, { label: interimLabel(step), model, tasks, k: run.pinned.plan.interim.k, kind: 'training' });
   run.facts.interim = [...run.facts.interim, result].slice(-INTERIM_KEPT);
-  await run.book(result.meters);
+  await run.book(result);
 }
 
 type Measurement = {

@@ -1,5 +1,5 @@
 import type { BlobRef, TrialId } from '../core/ids.ts';
-import { addMeters, type MeterTokens } from '../core/measures/meters.ts';
+import { addUsage, NO_USAGE } from '../core/measures/usage.ts';
 import type { RunPlan } from '../core/run/pinned-run.ts';
 import type { ModelRef, PinnedTask, TrialSummary } from '../core/run/trial.ts';
 import { mayRetry } from '../core/run/trial-retry.ts';
@@ -22,14 +22,14 @@ export type TrialOrder = {
  * nothing of the failed attempt is mistaken for the new one's, at most `infraRetries` times and only while it is worth it. What all of them used is paid for.
  */
 export async function runSlot(order: TrialOrder): Promise<TrialSummary> {
-  let paid: MeterTokens = {};
+  let paid = NO_USAGE;
   for (let retry = 0; ; retry++) {
     const trialId = (retry === 0 ? order.slot : `${order.slot}-r${retry}`) as TrialId;
     const { run, task, who, model, maxTurns } = order;
     const summary = await rollouts(order.plan).runTrial.executeWithOptions({ summary: order.summary }, [
       { run, trialId, task, who, model, maxTurns },
     ]);
-    paid = addMeters(paid, summary.meters);
-    if (!mayRetry(summary, retry, order.plan.infraRetries)) return { ...summary, meters: paid };
+    paid = addUsage(paid, summary);
+    if (!mayRetry(summary, retry, order.plan.infraRetries)) return { ...summary, ...paid };
   }
 }

@@ -1,8 +1,8 @@
 import { evaluationsAheadUsd } from '../core/estimate/evaluations-ahead.ts';
 import { forecastUsd, meanUsd } from '../core/estimate/forecast.ts';
 import type { StatePath } from '../core/ids.ts';
-import type { MeterTokens } from '../core/measures/meters.ts';
 import type { MetricsRow } from '../core/measures/metrics-row.ts';
+import { NO_USAGE, type Usage } from '../core/measures/usage.ts';
 import type { Outcome, Phase } from '../core/run/phase.ts';
 import type { PinnedRun } from '../core/run/pinned-run.ts';
 import {
@@ -56,7 +56,7 @@ export type RunFacts = {
   rows: readonly MetricsRow[];
   rowsInAll: number;
   guard: GuardState;
-  meters: MeterTokens;
+  usage: Usage;
   spend: Spend;
   verdict: GateVerdict | null;
   adapter: AdapterRecord | null;
@@ -87,7 +87,7 @@ export function newFacts(nowMs: number): RunFacts {
     rows: [],
     rowsInAll: 0,
     guard: NO_GUARD_STATE,
-    meters: {},
+    usage: NO_USAGE,
     spend: { usd: 0, blindTo: [], lines: [] },
     verdict: null,
     adapter: null,

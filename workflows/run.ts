@@ -6,7 +6,7 @@ import {
   startChild,
   workflowInfo,
 } from '@temporalio/workflow';
-import { addMeters, type MeterTokens } from '../core/measures/meters.ts';
+import { addUsage, type Usage } from '../core/measures/usage.ts';
 import type { Outcome, Phase } from '../core/run/phase.ts';
 import type { PinnedRun } from '../core/run/pinned-run.ts';
 import type { TrainingRef } from '../core/run/results.ts';
@@ -105,9 +105,10 @@ export class Run {
     }
   }
 
-  async book(meters: MeterTokens): Promise<void> {
-    this.facts.meters = addMeters(this.facts.meters, meters);
-    this.facts.spend = await briefActivities().tallySpend({ run: this.pinned.ref, meters: this.facts.meters });
+  async book(usage: Usage): Promise<void> {
+    this.facts.usage = addUsage(this.facts.usage, usage);
+    const { meters } = this.facts.usage;
+    this.facts.spend = await briefActivities().tallySpend({ run: this.pinned.ref, meters });
     this.board.refresh();
   }
 

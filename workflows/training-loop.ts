@@ -50,7 +50,7 @@ async function bookStep(run: Run, result: StepResult): Promise<void> {
   addRow(run.facts, result.row);
   for (const warning of result.row.warnings) run.note(`step ${result.row.step}: ${warning}`);
   if (isExhausted(result.row.cumulative_usd, run.desk.maxUsd)) run.note(`step ${result.row.step}: the run has passed its cap`);
-  await run.book(result.meters);
+  await run.book(result);
 }
 
 /** Publishes the current weights, and samples the next steps from them. */

@@ -44,7 +44,7 @@ async function collected(run: Run): Promise<BlobRef> {
   const { teacher, warmup } = plan;
   const trials = train.length * warmup.rolloutsPerTask;
   await run.afford(evaluationUsd('teacher', trials, run.facts), 'the trajectories of the warm-up');
-  const { list, meters } = await run.child('warm-up', () =>
+  const { list, ...usage } = await run.child('warm-up', () =>
     startChild(collect, {
       workflowId: `${runId}.warmup`,
       args: [{ run: ref, trialPrefix, plan, teacher, tasks: train }],
@@ -52,7 +52,7 @@ async function collected(run: Run): Promise<BlobRef> {
       ...CHILD,
     }),
   );
-  await run.book(meters);
+  await run.book(usage);
   return list;
 }
 
@@ -71,6 +71,6 @@ async function update(run: Run): Promise<void> {
     run.facts.training = { ...run.training, nextSeqId: trained.nextSeqId };
     run.facts.warmup = { ...warmupOf(run), updates: number, lossNatsPerToken: trained.row.loss_nats_per_token };
     await briefActivities().noteWarmup({ run: ref, row: trained.row });
-    await run.book(trained.meters);
+    await run.book(trained);
   });
 }

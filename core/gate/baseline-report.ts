@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { NO_USAGE } from '../measures/usage.ts';
 import type { EvalResult, HoldoutLabel } from '../run/results.ts';
 import type { ModelRef, TrialSummary } from '../run/trial.ts';
 
@@ -94,7 +95,7 @@ export function importedEvaluation(label: HoldoutLabel, model: ModelRef, report:
     perTask: (report.per_task ?? [])
       .filter((task) => task.executed > 0)
       .map((task) => ({ taskId: task.task_id, executed: task.executed, passed: task.passed })),
-    meters: {},
+    ...NO_USAGE,
     usd: 0,
     wallMs: 0,
   };

@@ -7,6 +7,7 @@ import { inSlotOrder } from '../run/slots.ts';
 import { trainedOf } from '../run/testing/facts.ts';
 import { addMeters, METERS, type MeterTokens } from './meters.ts';
 import { type ClosedScore, type ClosedTrial, closeTrainingStep } from './training-step.ts';
+import { NO_USAGE } from './usage.ts';
 
 const PRICES = METERS.map((meter, i) => `${meter} = ${(i + 1) / 7}`).join('\n');
 const parsed = parseRunConfig(
@@ -18,6 +19,7 @@ const { config } = parsed;
 
 const count = fc.integer({ min: 0, max: 5000 });
 const meters = fc.record(Object.fromEntries(METERS.map((meter) => [meter, count]))) as fc.Arbitrary<MeterTokens>;
+const nothingElse = { sent: fc.constant(NO_USAGE.sent), lost: fc.constant(NO_USAGE.lost) };
 const trial: fc.Arbitrary<ClosedTrial> = fc.record({
   reward: fc.option(fc.double({ min: 0, max: 1, noNaN: true })),
   passed: fc.boolean(),
@@ -32,6 +34,7 @@ const trial: fc.Arbitrary<ClosedTrial> = fc.record({
   maskedTokens: count,
   overflow: fc.boolean(),
   meters,
+  ...nothingElse,
 });
 const score: fc.Arbitrary<ClosedScore> = fc.record({
   datums: count,
@@ -39,12 +42,13 @@ const score: fc.Arbitrary<ClosedScore> = fc.record({
   overflowDropped: fc.boolean(),
   overlongDropped: fc.boolean(),
   meters,
+  ...nothingElse,
 });
 const batch = fc
   .array(fc.record({ trial, score: fc.option(score) }), { minLength: 1, maxLength: 12 })
   .map((trials) => trials.map((one, i) => ({ slot: `run-s0001-${String(i).padStart(3, '0')}-0`, ...one })));
 
-const TRAIN: TrainResult = { nextSeqId: 3, trained: trainedOf(), meters: { student_train: 15 }, wallMs: 1 };
+const TRAIN: TrainResult = { nextSeqId: 3, trained: trainedOf(), ...NO_USAGE, meters: { student_train: 15 }, wallMs: 1 };
 const MONEY: MoneySoFar = { spentUsd: 0.1, stepUsd: [0.1], stepsAhead: 2, evaluationsAheadUsd: 0.3 };
 type Slotted = { readonly slot: string; readonly trial: ClosedTrial; readonly score: ClosedScore | null };
 const close = (trials: readonly Slotted[]) =>

@@ -6,6 +6,7 @@ import type { TrialSummary } from '../run/trial.ts';
 import type { TrainedBatch } from './metrics-row.ts';
 import { solveRateOf } from './rates.ts';
 import { closeTrainingStep } from './training-step.ts';
+import { NO_USAGE } from './usage.ts';
 
 const parsed = parseRunConfig(
   '[student]\nbase_model="s"\n[teacher]\nmodel="t"\n[harbor]\njob_template="j"\n[pricing]\nstudent_sample=1\n',
@@ -15,7 +16,7 @@ if (!parsed.ok) throw new Error('the config of this test must be valid');
 const { config } = parsed;
 
 const trial = (over: Partial<TrialSummary> = {}) => trialOf({ stopReason: null, ...over });
-const train = (over: Partial<TrainedBatch> = {}): TrainResult => ({ nextSeqId: 3, trained: trainedOf(over), meters: {}, wallMs: 1 });
+const train = (over: Partial<TrainedBatch> = {}): TrainResult => ({ nextSeqId: 3, trained: trainedOf(over), ...NO_USAGE, wallMs: 1 });
 const MONEY: MoneySoFar = { spentUsd: 0, stepUsd: [], stepsAhead: 0, evaluationsAheadUsd: 0 };
 const close = (trials: TrialSummary[], over: Partial<Parameters<typeof closeTrainingStep>[0]> = {}) =>
   closeTrainingStep({

@@ -4,8 +4,8 @@ import type { EpisodeScore, TrialSummary } from '../run/trial.ts';
 import { batchStats } from './batch-stats.ts';
 import { type Breach, checkTripwire, countEmptyStep } from './guards.ts';
 import { batchHealth } from './health.ts';
-import { addMeters } from './meters.ts';
 import { type BuiltDatums, metricsRow } from './metrics-row.ts';
+import { addUsage, type Usage } from './usage.ts';
 
 /** What the row needs of a trial; its tokens are not among it. */
 export type ClosedTrial = Pick<
@@ -22,9 +22,9 @@ export type ClosedTrial = Pick<
   | 'scoredTokens'
   | 'maskedTokens'
   | 'overflow'
-  | 'meters'
->;
-export type ClosedScore = Pick<EpisodeScore, 'datums' | 'fragments' | 'overflowDropped' | 'overlongDropped' | 'meters'>;
+> &
+  Usage;
+export type ClosedScore = Pick<EpisodeScore, 'datums' | 'fragments' | 'overflowDropped' | 'overlongDropped'> & Usage;
 
 export type FinishedStep = {
   readonly step: number;
@@ -46,7 +46,7 @@ export function closeTrainingStep({ step, tasks, sampler, guard, money, trials, 
   const health = batchHealth(all);
   const tripwire = checkTripwire(guard, step, health, config.tripwire);
   const empty = countEmptyStep(tripwire.guard, train.trained.losses.length === 0 ? 0 : train.trained.datums);
-  const meters = addMeters(train.meters, ...all.map((trial) => trial.meters), ...scores.map((score) => score.meters));
+  const usage = addUsage(train, ...all, ...scores);
   const row = metricsRow({
     step,
     tasks,
@@ -61,7 +61,7 @@ export function closeTrainingStep({ step, tasks, sampler, guard, money, trials, 
     trained: train.trained,
     tripwire,
     warnings: tripwire.breaches.map((breach) => told(breach)),
-    meters,
+    meters: usage.meters,
     pricing: config.pricing,
     money,
     wallMs,
@@ -69,7 +69,7 @@ export function closeTrainingStep({ step, tasks, sampler, guard, money, trials, 
   });
   return {
     row,
-    meters,
+    ...usage,
     nextSeqId: train.nextSeqId,
     guard: empty.guard,
     kill: tripwire.kill ? told(...tripwire.breaches.filter(({ level }) => level === 'kill')) : null,

@@ -1,8 +1,8 @@
 import type { CostEstimate } from '../estimate/cost.ts';
 import type { Evidence } from '../gate/evidence.ts';
 import type { SamplerPath, StatePath } from '../ids.ts';
-import type { MeterTokens } from '../measures/meters.ts';
 import type { MetricsRow, TrainedBatch } from '../measures/metrics-row.ts';
+import type { Usage } from '../measures/usage.ts';
 import type { ModelRef } from './trial.ts';
 
 export type { Spend } from '../measures/spend.ts';
@@ -21,7 +21,7 @@ export type Check = {
 export type TaskTally = { readonly taskId: string; readonly executed: number; readonly passed: number };
 
 /** One evaluation of one model. `solveRate` = passed / executed, null when nothing was executed. */
-export type EvalResult = {
+export type EvalResult = Usage & {
   readonly label: EvalLabel;
   /** Imported ones were measured, and paid for, by an earlier run. */
   readonly source: 'measured' | 'imported';
@@ -33,7 +33,6 @@ export type EvalResult = {
   readonly solveRate: number | null;
   /** Tasks with an executed trial; none where an imported report does not say. */
   readonly perTask: readonly TaskTally[];
-  readonly meters: MeterTokens;
   /** Cost of the priced meters. */
   readonly usd: number;
   readonly wallMs: number;
@@ -48,10 +47,9 @@ export type EvalLabel = HoldoutLabel | InterimLabel;
 export type TrainingRef = { readonly sessionId: string; readonly modelId: string; readonly nextSeqId: number };
 
 /** What the optimizer did with one batch. */
-export type TrainResult = {
+export type TrainResult = Usage & {
   readonly nextSeqId: number;
   readonly trained: TrainedBatch;
-  readonly meters: MeterTokens;
   readonly wallMs: number;
 };
 
@@ -81,10 +79,8 @@ export type MoneySoFar = {
 };
 
 /** A finished step: its row, and what the guards decided from it. */
-export type StepResult = {
+export type StepResult = Usage & {
   readonly row: MetricsRow;
-  /** Tokens of the step by meter. */
-  readonly meters: MeterTokens;
   readonly nextSeqId: number;
   readonly guard: GuardState;
   /** Why the tripwire ends the run with this step; null when it does not. */

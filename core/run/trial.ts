@@ -1,5 +1,5 @@
 import type { BlobRef, SamplerPath, TrialId } from '../ids.ts';
-import type { MeterTokens } from '../measures/meters.ts';
+import type { Usage } from '../measures/usage.ts';
 
 /** Which weights a trial or a score uses. `version` is written into every span: `step-NNNN`, or the base model's name. */
 export type ModelRef =
@@ -26,7 +26,7 @@ export type TrialSpec = {
 export type TrialRetry = 'never' | 'once' | 'again';
 
 /** What a trial left: ids and counts; its tokens are in the blob store under `spans`. */
-export type TrialSummary = {
+export type TrialSummary = Usage & {
   readonly trialId: TrialId;
   readonly taskId: string;
   readonly spans: BlobRef | null;
@@ -51,12 +51,11 @@ export type TrialSummary = {
   readonly overflow: boolean;
   readonly lengthStops: number;
   readonly fragments: number;
-  readonly meters: MeterTokens;
   readonly wallMs: number;
 };
 
 /** The trial's datums with their teacher rows, stored under `scored`; null when it has nothing to train on. */
-export type EpisodeScore = {
+export type EpisodeScore = Usage & {
   readonly trialId: TrialId;
   readonly scored: BlobRef | null;
   /** The teacher's likeliest tokens at its loss positions; null unless the loss needs them. */
@@ -66,5 +65,4 @@ export type EpisodeScore = {
   readonly lossTokens: number;
   readonly overflowDropped: boolean;
   readonly overlongDropped: boolean;
-  readonly meters: MeterTokens;
 };

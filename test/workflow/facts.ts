@@ -2,6 +2,7 @@ import type { MetricsActivities } from '../../activities/metrics.ts';
 import type { Evidence } from '../../core/gate/evidence.ts';
 import type { BlobRef } from '../../core/ids.ts';
 import { metricsRowOf } from '../../core/measures/testing/rows.ts';
+import { NO_USAGE } from '../../core/measures/usage.ts';
 import type { PinnedRun, RunPlan } from '../../core/run/pinned-run.ts';
 import type { Estimate, StepResult } from '../../core/run/results.ts';
 import { trialOf } from '../../core/run/testing/facts.ts';
@@ -91,6 +92,7 @@ export function stepResult(
   const counts = { trials, executed_trials: trials, passed_trials: trials, solve_rate: 1 };
   return {
     row: metricsRowOf({ step, sampler: sampler.version, ...counts, usd: 0.03 * trials }),
+    ...NO_USAGE,
     meters: { student_sample: 3 * trials },
     nextSeqId: train.nextSeqId,
     guard,

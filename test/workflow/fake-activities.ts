@@ -10,6 +10,7 @@ import type { TrainingActivities } from '../../activities/training.ts';
 import type { WarmupActivities } from '../../activities/warm-up.ts';
 import type { WarmupTrainingActivities } from '../../activities/warm-up-training.ts';
 import type { SamplerPath, StatePath } from '../../core/ids.ts';
+import { NO_USAGE } from '../../core/measures/usage.ts';
 import type { GateVerdict } from '../../core/run/results.ts';
 import { evaluationOf, trainedOf } from '../../core/run/testing/facts.ts';
 import { blob, ESTIMATE, evidence, pinned, stepResult, trialFor } from './facts.ts';
@@ -52,12 +53,14 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
       lossTokens: 3,
       overflowDropped: false,
       overlongDropped: false,
+      ...NO_USAGE,
       meters: { teacher_prefill: 9 },
     }),
     openTraining: async () => ({ sessionId: 's', modelId: 's:train:0', nextSeqId: 1 }),
     trainBatch: async ({ training, episodes: { length: datums } }) => ({
       nextSeqId: training.nextSeqId + 2,
       trained: trainedOf({ datums, lossTokens: 3 * datums, contextTokens: 0, klTokens: 3 * datums }),
+      ...NO_USAGE,
       meters: { student_train: 3 * datums },
       wallMs: 5,
     }),
@@ -80,6 +83,7 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
         usd: 0.01,
         wall_ms: 5,
       },
+      ...NO_USAGE,
       meters: { student_train: 3 * places.length },
     }),
     saveSampler: async ({ training, name }) => ({

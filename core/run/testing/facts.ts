@@ -1,6 +1,7 @@
 import type { BaselineReport } from '../../gate/baseline-report.ts';
 import type { TrialId } from '../../ids.ts';
 import type { TrainedBatch } from '../../measures/metrics-row.ts';
+import { NO_USAGE } from '../../measures/usage.ts';
 import type { EvalResult, HoldoutLabel } from '../results.ts';
 import type { TrialSummary } from '../trial.ts';
 
@@ -27,6 +28,7 @@ export function trialOf(known: Partial<TrialSummary> = {}): TrialSummary {
     overflow: false,
     lengthStops: 0,
     fragments: 1,
+    ...NO_USAGE,
     meters: { student_sample: 10 },
     wallMs: 5,
     ...known,
@@ -46,7 +48,7 @@ export function evaluationOf(known: Partial<EvalResult> = {}): EvalResult {
     infraFailed,
     solveRate: executed === 0 ? null : passed / executed,
     perTask: [],
-    meters: {},
+    ...NO_USAGE,
     usd: 0,
     wallMs: 5,
     ...known,
@@ -67,7 +69,7 @@ export const importedOf = (label: HoldoutLabel, model: string, known: Partial<Ev
       { taskId: 'x', executed: 3, passed: 3 },
       { taskId: 'y', executed: 3, passed: 0 },
     ],
-    meters: {},
+    ...NO_USAGE,
     usd: 0,
     wallMs: 0,
     ...known,

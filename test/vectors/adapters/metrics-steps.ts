@@ -2,6 +2,7 @@ import type { RunConfig } from '../../../core/config/schema.ts';
 import { isExhausted, scoringMeters } from '../../../core/measures/billing.ts';
 import { type ClosedScore, type ClosedTrial, closeTrainingStep } from '../../../core/measures/training-step.ts';
 import { trialFigures } from '../../../core/measures/trial-figures.ts';
+import { NO_USAGE } from '../../../core/measures/usage.ts';
 import { type GuardState, NO_GUARD_STATE, type StepResult, type TrainResult } from '../../../core/run/results.ts';
 import { buildDatums } from '../../../core/tokens/datums.ts';
 import type { Datum } from '../../../core/tokens/span.ts';
@@ -53,7 +54,7 @@ function stopOf({ row, starved, kill }: StepResult, maxUsd: number | null) {
 function closedTrial(raw: RawTrial, config: RunConfig): ClosedTrial {
   const { spans } = toEpisode(raw.trial, raw.stop_reason, raw.calls);
   const maxTokens = config.sampling.max_tokens;
-  return { ...toTally(raw, maxTokens), ...trialFigures(spans, { maxTokens, who: 'student' }), maskedTokens: 0, overflow: false };
+  return { ...toTally(raw, maxTokens), ...trialFigures(spans, { maxTokens, who: 'student' }), lost: [], maskedTokens: 0, overflow: false };
 }
 
 type ScoredTrial = { readonly datums: readonly Datum[]; readonly answers: readonly Answer[]; readonly score: ClosedScore };
@@ -66,7 +67,7 @@ function scoreTrial(trial: RawTrial, answers: Answer[], config: RunConfig): Scor
   const requests = datums.map(({ tokens }, i) => ({ tokens: tokens.length, cacheHits: own[i]?.cache_hits ?? null }));
   const { fragments, overflowDrops, overlongDrops } = stats;
   const dropped = { overflowDropped: overflowDrops > 0, overlongDropped: overlongDrops > 0 };
-  return { datums, answers: own, score: { datums: datums.length, fragments, ...dropped, meters: scoringMeters(requests) } };
+  return { datums, answers: own, score: { datums: datums.length, fragments, ...dropped, ...NO_USAGE, meters: scoringMeters(requests) } };
 }
 
 /** More losses may be recorded than updates happen. */
@@ -81,5 +82,5 @@ function train(raw: Step, scored: readonly ScoredTrial[], config: RunConfig, ste
   const { updates, figures, trainTokens } = prepareBatch(batch, { train: config.train, runName: 'run', step });
   const losses = raw.train_losses.slice(0, updates.length);
   const gradNorms = raw.grad_norms.slice(0, updates.length);
-  return { nextSeqId: 0, trained: { ...figures, losses, gradNorms }, meters: { student_train: trainTokens }, wallMs: 0 };
+  return { nextSeqId: 0, trained: { ...figures, losses, gradNorms }, ...NO_USAGE, meters: { student_train: trainTokens }, wallMs: 0 };
 }

@@ -1,0 +1,51 @@
+import { addMeters, type MeterTokens } from './meters.ts';
+
+/** Tokens as they went to a service and came back, call by call and in full: what of it is billed as cached is the meters' business. */
+export type SentTokens = {
+  readonly promptTokens: number;
+  readonly sampledTokens: number;
+  /** Tokens that the teacher was asked to score. */
+  readonly scoredTokens: number;
+  /** Tokens of the sequences that were sent to be trained on, those of a rebuild included. */
+  readonly trainedTokens: number;
+};
+
+export const NOTHING_SENT: SentTokens = { promptTokens: 0, sampledTokens: 0, scoredTokens: 0, trainedTokens: 0 };
+
+/**
+ * A call that was sent and whose answer was never recorded, because its worker died: the service may have charged for it. It is
+ * booked at what it was reserved for, so `sampledTokens` is the most that it could sample.
+ */
+export type LostCall = {
+  readonly kind: 'sample' | 'score' | 'train';
+  /** The trial, or the step for a training call. */
+  readonly of: string;
+  /** From 0, among the calls of its kind. */
+  readonly callIndex: number;
+  /** Tokens of its input. */
+  readonly promptTokens: number;
+  readonly sampledTokens: number;
+};
+
+/** What a piece of work took of the services. */
+export type Usage = { readonly meters: MeterTokens; readonly sent: SentTokens; readonly lost: readonly LostCall[] };
+
+export const NO_USAGE: Usage = { meters: {}, sent: NOTHING_SENT, lost: [] };
+
+export function addUsage(...parts: readonly Usage[]): Usage {
+  return {
+    meters: addMeters(...parts.map(({ meters }) => meters)),
+    sent: addSent(...parts.map(({ sent }) => sent)),
+    lost: parts.flatMap(({ lost }) => lost),
+  };
+}
+
+function addSent(...parts: readonly SentTokens[]): SentTokens {
+  const sum = (key: keyof SentTokens) => parts.reduce((total, part) => total + part[key], 0);
+  return {
+    promptTokens: sum('promptTokens'),
+    sampledTokens: sum('sampledTokens'),
+    scoredTokens: sum('scoredTokens'),
+    trainedTokens: sum('trainedTokens'),
+  };
+}
