@@ -4,8 +4,8 @@ import { type Evidence, gateEvidence, signFlipEvidence } from '../core/gate/evid
 import { decideGate } from '../core/gate/gate.ts';
 import type { BlobRef } from '../core/ids.ts';
 import { NullMeasurementError, requireMeasured, solveRate } from '../core/measures/rates.ts';
-import { spendOf } from '../core/measures/spend.ts';
-import { addUsage } from '../core/measures/usage.ts';
+import { addPaid } from '../core/measures/usage.ts';
+import { usualMostUsd } from '../core/money/reservations.ts';
 import type { EvalLabel, EvalResult, GateVerdict, TaskTally } from '../core/run/results.ts';
 import type { ModelRef, TrialSummary } from '../core/run/trial.ts';
 import type { RunFolder } from './run-folder.ts';
@@ -52,7 +52,6 @@ export function createEvaluationActivities({ records, folderOf, countGate }: Eva
         throw ApplicationFailure.nonRetryable(`${label}: ${error.message}. First failure: ${reason}`, 'NothingExecuted');
       }
       const passed = executed.filter((trial) => trial.passed).length;
-      const usage = addUsage(...trials);
       const result: EvalResult = {
         label,
         source: 'measured',
@@ -63,8 +62,8 @@ export function createEvaluationActivities({ records, folderOf, countGate }: Eva
         infraFailed: trials.length - executed.length,
         solveRate: solveRate(passed, executed.length),
         perTask: tallies(executed),
-        ...usage,
-        usd: spendOf(config.pricing, usage.meters).usd,
+        ...addPaid(...trials),
+        trialUsd: usualMostUsd(trials.map(({ usd }) => usd)),
         wallMs: Date.now() - startedAtMs,
       };
       const folder = folderOf(runDir);

@@ -1,5 +1,5 @@
 import type { ModelRef } from '../core/run/trial.ts';
-import { SamplerBusy, SamplerUnavailable, type TokenSampler } from '../services/gateway/index.ts';
+import { SamplerBusy, SamplerUnavailable, SamplerUnpaid, type TokenSampler } from '../services/gateway/index.ts';
 import {
   BillingPaused,
   type Capabilities,
@@ -9,6 +9,7 @@ import {
   type TinkerClient,
   type WaitReport,
 } from '../services/tinker/index.ts';
+import { namingBilling } from './billing.ts';
 import { ServiceWaits } from './service-waits.ts';
 
 /** One session with the service, and what was opened in it. */
@@ -21,7 +22,8 @@ type Session = {
 
 /**
  * This worker's connection to the Tinker service: one session, opened when first needed and kept alive, and one sampler per set of
- * weights. A lost session is replaced on the next call; what was sampled from it stays valid.
+ * weights. A lost session is replaced on the next call; what was sampled from it stays valid. A service that wants payment fails calls as
+ * `BillingPaused`.
  */
 export class ModelAccess implements AsyncDisposable {
   private readonly connect: (onWait: ServiceWaits['note']) => Promise<TinkerClient>;
@@ -39,11 +41,15 @@ export class ModelAccess implements AsyncDisposable {
 
   /** Runs `work` with the client; forgets its session if the service has lost it, so that a retry gets a new one. */
   withClient<T>(work: (client: TinkerClient) => Promise<T>): Promise<T> {
-    return this.inSession(async ({ client }) => work(await client));
+    return namedBilling(this.inSession(async ({ client }) => work(await client)));
   }
 
   /** The same with a sampler of `model`. */
   withSampler<T>(model: ModelRef, work: (sampler: Sampler) => Promise<T>): Promise<T> {
+    return namedBilling(this.sampling(model, work));
+  }
+
+  private sampling<T>(model: ModelRef, work: (sampler: Sampler) => Promise<T>): Promise<T> {
     return this.inSession(async (session) => work(await samplerOf(model, session)));
   }
 
@@ -52,7 +58,7 @@ export class ModelAccess implements AsyncDisposable {
     return {
       version: model.version,
       sample: (request) =>
-        this.withSampler(model, (sampler) => sampler.sample(request)).catch((error) => Promise.reject(asGatewayError(error))),
+        this.sampling(model, (sampler) => sampler.sample(request)).catch((error) => Promise.reject(asGatewayError(error))),
     };
   }
 
@@ -109,11 +115,14 @@ function samplerOf(model: ModelRef, { client, samplers }: Session): Promise<Samp
   return made;
 }
 
+const namedBilling = <T>(work: Promise<T>): Promise<T> => work.catch((error) => Promise.reject(namingBilling(error)));
+
 const RETRY_AFTER_MS = 5_000;
 
 /** What an agent should hear of a service's failure: wait, or that there is no model now. */
 function asGatewayError(error: unknown): unknown {
   if (error instanceof RetryLater) return new SamplerBusy(error.message, RETRY_AFTER_MS);
-  if (error instanceof BillingPaused || error instanceof SessionLost) return new SamplerUnavailable(error.message);
+  if (error instanceof BillingPaused) return new SamplerUnpaid(error.message);
+  if (error instanceof SessionLost) return new SamplerUnavailable(error.message);
   return error;
 }

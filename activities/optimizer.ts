@@ -4,6 +4,7 @@ import type { TrainingRef } from '../core/run/results.ts';
 import type { CrossEntropyWire, PolicyWire } from '../core/tokens/wire.ts';
 import { ServiceFailed, type TrainingClient, TrainingStateUnknown } from '../services/tinker/index.ts';
 import { whileBeating } from './beating.ts';
+import { namingBilling } from './billing.ts';
 import type { ModelAccess } from './model-access.ts';
 
 /** Adam's fixed settings: those of the protocol's own defaults. */
@@ -35,7 +36,7 @@ export async function onService<T>(models: ModelAccess, work: () => Promise<T>):
   try {
     return await whileBeating(work, models.longestWait);
   } catch (error) {
-    throw asTrainingFailure(error);
+    throw asTrainingFailure(namingBilling(error));
   }
 }
 

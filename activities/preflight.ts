@@ -11,6 +11,7 @@ import type { ChatRenderer } from '../services/gateway/index.ts';
 import { nopAgent, type TrialRun, trialConfig } from '../services/harbor/index.ts';
 import { SessionLost } from '../services/tinker/index.ts';
 import { whileBeating } from './beating.ts';
+import { isBillingPause } from './billing.ts';
 import { configuredRenderer } from './configured-renderer.ts';
 import {
   checkContext,
@@ -116,12 +117,12 @@ function pairOf(config: RunRecord['config'], renderer: RendererOf): ModelPair {
   return { student: one(studentOf(config.student)), teacher: one(teacherOf(config.teacher)) };
 }
 
-/** A check that throws has failed, with the reason as its detail. A lost session says nothing about the models: a new one is tried. */
+/** A check that throws has failed, with the reason as its detail; a service that wants payment says nothing about the models. A lost session says nothing about the models: a new one is tried. */
 async function tried<T>(name: string, check: () => Promise<T>, isLastTry = false): Promise<T | Check> {
   try {
     return await check();
   } catch (error) {
-    if (cancellationSignal().aborted) throw error;
+    if (cancellationSignal().aborted || isBillingPause(error)) throw error;
     if (error instanceof SessionLost && !isLastTry) return tried(name, check, true);
     return failed(name, error instanceof Error ? error.message : String(error));
   }

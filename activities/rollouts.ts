@@ -1,12 +1,15 @@
 import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
-import { ApplicationFailure } from '@temporalio/common';
+import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import type { TrialId } from '../core/ids.ts';
 import { gradedScore } from '../core/measures/batch-stats.ts';
 import { rolloutMeters } from '../core/measures/billing.ts';
 import { addMeters } from '../core/measures/meters.ts';
+import { spendOf } from '../core/measures/spend.ts';
 import { trialFigures } from '../core/measures/trial-figures.ts';
+import type { Paid } from '../core/measures/usage.ts';
+import { mostTokens, type TrialUse, tokenPrices } from '../core/money/trial-limit.ts';
 import { samplerSeed } from '../core/random/seeded.ts';
 import type { ModelRef, TrialSpec, TrialSummary } from '../core/run/trial.ts';
 import { CONTEXT_OVERFLOW } from '../core/tokens/datums.ts';
@@ -15,6 +18,7 @@ import type { BlobStore } from '../services/blobs/blob-store.ts';
 import type { Gateway, GatewaySession, TokenSampler, TrialRecord } from '../services/gateway/index.ts';
 import { type AgentConfig, type HarborRunner, TrialCrashed, type TrialRun, trialConfig } from '../services/harbor/index.ts';
 import { whileBeating } from './beating.ts';
+import { billingPause } from './billing.ts';
 import { configuredRenderer } from './configured-renderer.ts';
 import type { ModelAccess } from './model-access.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
@@ -43,12 +47,17 @@ export function createRolloutActivities(deps: RolloutDeps) {
       return whileBeating(async () => {
         const contextLimitTokens = await contextLimit(record, spec.model, models);
         await using session = gateway.open(sessionOptions(record, spec, trialId, contextLimitTokens, models));
-        const run = await harborTrial(record, spec, trialId, session, deps);
+        const run = await harborTrial(record, spec, trialId, session, deps).catch((error) => {
+          if (!cancellationSignal().aborted) throw error;
+          // What it took is paid for, though nothing is made of it.
+          throw new CancelledFailure(`trial ${trialId} was cancelled`, [paidIn(session.record(), record, spec)]);
+        });
         const seen = session.record();
         const failure = seen.failure && seen.failure.afterCalls >= seen.calls ? seen.failure : null;
         if (run.trialDir !== null && (run.outcome.executed || failure)) await rm(run.trialDir, { recursive: true, force: true });
         if (!failure) return summarize(record, spec, run.outcome, seen, blobs);
         const told = `the model failed during trial ${trialId}: ${failure.message}`;
+        if (failure.kind === 'unpaid') throw billingPause(told, paidIn(seen, record, spec));
         const mayPass = failure.kind === 'busy' || failure.kind === 'unavailable' || attempt < ATTEMPTS_AT_A_FAILING_MODEL;
         if (mayPass) throw ApplicationFailure.retryable(told, 'ModelUnavailable');
         return summarize(record, spec, notRun('ModelUnavailable', told), seen, blobs);
@@ -125,7 +134,16 @@ function sessionOptions({ config }: RunRecord, spec: TrialSpec, trialId: TrialId
     contextLimitTokens,
     maxTokensPerCall: config.sampling.max_tokens,
     temperature: config.sampling.temperature,
+    ...spendLimitOf(config, spec),
   };
+}
+
+/** The config's limit for one trial; a training trial must leave room for its scores and its training. */
+function spendLimitOf({ budget, pricing, train }: RunRecord['config'], { who, trains }: TrialSpec) {
+  const limitUsd = budget.max_usd_per_trial;
+  if (limitUsd === null) return {};
+  const prices = tokenPrices(pricing, who, trains ? train : null);
+  return { spendLimit: { limitUsd, mostTokens: (use: TrialUse) => mostTokens(limitUsd, prices, use) } };
 }
 
 /** Seeds each call by trial and call number: siblings differ, and a trial that is run again is offered the same samples. */
@@ -147,11 +165,9 @@ function agentFor({ agent, config }: RunRecord, spec: TrialSpec, apiBase: string
 }
 
 async function summarize(record: RunRecord, spec: TrialSpec, outcome: Outcome, seen: TrialRecord, blobs: BlobStore): Promise<TrialSummary> {
-  const stopReason = seen.overflow ? CONTEXT_OVERFLOW : outcome.stopReason;
-  const { spans, wasted } = seen;
+  const stopReason = seen.overflow ? CONTEXT_OVERFLOW : seen.usdLimited ? USD_LIMIT : outcome.stopReason;
+  const { spans } = seen;
   const figures = trialFigures(spans, { maxTokens: record.config.sampling.max_tokens, who: spec.who });
-  // What reached nobody is paid for as well.
-  const unheard = { uniqueTokens: wasted.promptTokens + wasted.sampledTokens, cachedTokens: 0, sampledTokens: wasted.sampledTokens };
   return {
     ...figures,
     trialId: spec.trialId,
@@ -169,13 +185,27 @@ async function summarize(record: RunRecord, spec: TrialSpec, outcome: Outcome, s
     overflow: seen.overflow,
     lengthStops: seen.lengthStops,
     fragments: Object.values(seen.fragments).reduce((sum, count) => sum + count, 0),
-    meters: addMeters(figures.meters, rolloutMeters(unheard, spec.who)),
+    ...paidIn(seen, record, spec),
+    wallMs: outcome.totalMs ?? 0,
+  };
+}
+
+/** The stop reason of a trial that had used up `budget.max_usd_per_trial`. It is graded as it stands, and trained on. */
+const USD_LIMIT = 'usd_limit';
+
+/** What the trial took of the service; what reached nobody is paid for as well. */
+function paidIn({ spans, wasted }: TrialRecord, { config }: RunRecord, { who }: TrialSpec): Paid {
+  const { meters: heard, sent } = trialFigures(spans, { maxTokens: config.sampling.max_tokens, who });
+  const unheard = { uniqueTokens: wasted.promptTokens + wasted.sampledTokens, cachedTokens: 0, sampledTokens: wasted.sampledTokens };
+  const meters = addMeters(heard, rolloutMeters(unheard, who));
+  return {
+    meters,
     sent: {
-      ...figures.sent,
-      promptTokens: figures.sent.promptTokens + wasted.promptTokens,
-      sampledTokens: figures.sent.sampledTokens + wasted.sampledTokens,
+      ...sent,
+      promptTokens: sent.promptTokens + wasted.promptTokens,
+      sampledTokens: sent.sampledTokens + wasted.sampledTokens,
     },
     lost: [],
-    wallMs: outcome.totalMs ?? 0,
+    usd: spendOf(config.pricing, meters).usd,
   };
 }

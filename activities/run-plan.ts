@@ -1,4 +1,5 @@
 import type { RunConfig } from '../core/config/index.ts';
+import { estimateTrialUsd } from '../core/estimate/cost.ts';
 import { canConvince } from '../core/gate/evidence.ts';
 import { studentOf, teacherOf } from '../core/run/models.ts';
 import type { PinnedAgent, RunPlan } from '../core/run/pinned-run.ts';
@@ -27,6 +28,7 @@ export function planOf(config: RunConfig, { rollouts, training }: RunPlan['queue
     deferBaselines: config.eval.defer_baselines,
     warmup: { steps: warmup.steps, rolloutsPerTask: warmup.rollouts_per_task, loaded: warmup.trajectories_from !== null },
     maxUsd: config.budget.max_usd,
+    reserves: { limitUsd: config.budget.max_usd_per_trial, estimatedUsd: estimateTrialUsd(config) },
     queues: { rollouts, training },
   };
 }

@@ -1,8 +1,11 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
+import type { RunConfig } from '../core/config/index.ts';
 import type { BlobRef, TrialId } from '../core/ids.ts';
 import { scoringMeters } from '../core/measures/billing.ts';
+import { spendOf } from '../core/measures/spend.ts';
 import { NOTHING_SENT, type Usage } from '../core/measures/usage.ts';
+import { trainingPasses } from '../core/money/trial-limit.ts';
 import { teacherOf } from '../core/run/models.ts';
 import type { EpisodeScore, ModelRef } from '../core/run/trial.ts';
 import { buildDatums, datumLimits } from '../core/tokens/datums.ts';
@@ -56,9 +59,17 @@ export function createTeacherActivities({ records, blobs, models }: TeacherDeps)
         overflowDropped: stats.overflowDrops > 0,
         overlongDropped: stats.overlongDrops > 0,
         ...scored.usage,
+        usd: spendOf(config.pricing, scored.usage.meters).usd,
+        trainUsd: trainingUsd(config, datums),
       };
     },
   };
+}
+
+/** Every sequence may be dropped yet, but none is sent longer or more often. */
+function trainingUsd({ pricing, train }: RunConfig, datums: readonly Datum[]): number {
+  const tokens = datums.reduce((sum, datum) => sum + datum.tokens.length, 0);
+  return spendOf(pricing, { student_train: tokens * trainingPasses(train) }).usd;
 }
 
 async function score(

@@ -53,7 +53,8 @@ async function decide(run: Run) {
   if (!teacher || !before || !after || !facts.weights) throw new Error('the gate needs three evaluations and saved weights');
   const verdict = await briefActivities().decideGate({ run: pinned.ref, teacher, before, after });
   facts.verdict = verdict;
-  const { weights, spend, step: steps } = facts;
+  const { weights, step: steps } = facts;
+  const spend = run.board.spend();
   const handoff = await briefActivities().writeHandoff({ run: pinned.ref, weights });
   facts.handoff = handoff;
   if (verdict.accepted) facts.adapter = await briefActivities().writeAdapter({ run: pinned.ref, verdict, weights, handoff, steps, spend });

@@ -2,11 +2,13 @@ import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import type { BlobRef } from '../core/ids.ts';
 import { metricsRowOf } from '../core/measures/testing/rows.ts';
+import { NOTHING_SENT } from '../core/measures/usage.ts';
 import { currentDetails } from './current-details.ts';
 import type { RunSpend } from './messages.ts';
 import { newFacts } from './run-state.ts';
 
-const SPEND: RunSpend = { usd: 0.5, maxUsd: 2, blindTo: [], lines: [], forecastUsd: null };
+const NOTHING = { blindTo: [], lines: [], forecastUsd: null, reservedUsd: 0, sent: NOTHING_SENT, lostCalls: 0 };
+const SPEND: RunSpend = { ...NOTHING, usd: 0.5, maxUsd: 2 };
 const COMMAND = `temporal workflow update execute --workflow-id r --name setBudget --input '{"by":"you","maxUsd":3}'`;
 const WAIT = {
   id: 'budget-1',

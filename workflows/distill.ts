@@ -1,11 +1,12 @@
 import { ActivityFailure, ApplicationFailure, CancellationScope, isCancellation } from '@temporalio/workflow';
+import { billingPauseIn } from './broken-off.ts';
 import { closeRun, saveFinal } from './closing.ts';
 import type { RunResult } from './messages.ts';
 import { namedFailure } from './named-failure.ts';
 import { openRun } from './opening.ts';
 import { briefActivities } from './proxies.ts';
 import { isCarry, Run, type RunCarry, RunStopped } from './run.ts';
-import { trainSteps } from './training-loop.ts';
+import { saveBeforeWaiting, trainSteps } from './training-loop.ts';
 import { warmUp } from './warm-up.ts';
 
 /**
@@ -15,6 +16,7 @@ import { warmUp } from './warm-up.ts';
 export async function distill(input: unknown, carried?: RunCarry): Promise<RunResult> {
   if (carried !== undefined && !isCarry(carried)) throw ApplicationFailure.nonRetryable('a run takes one input', 'BadRunInput');
   const run = new Run(carried);
+  run.saveBeforeWaiting = () => saveBeforeWaiting(run);
   try {
     const early = carried ? null : await openRun(run, input);
     if (early === null) await warmUp(run);
@@ -22,16 +24,36 @@ export async function distill(input: unknown, carried?: RunCarry): Promise<RunRe
     return await finish(run, guarded ?? (await closeRun(run)));
   } catch (error) {
     if (error instanceof RunStopped) return await CancellationScope.nonCancellable(() => stopped(run));
-    if (isCancellation(error)) await CancellationScope.nonCancellable(() => stopped(run));
+    if (isCancellation(error)) {
+      run.desk.stopping = true; // nobody is asked any more
+      await CancellationScope.nonCancellable(() => stopped(run));
+    }
     throw isCancellation(error) ? error : namedFailure(error);
   }
 }
 
-/** Saves what was trained so far, then ends the run as stopped. */
+/** Books what was broken off, saves what was trained so far, then ends the run as stopped. */
 async function stopped(run: Run): Promise<RunResult> {
+  if (run.facts.pinned) await run.bookBrokenOff();
   const trained = run.facts.step > 0 || (run.facts.warmup?.updates ?? 0) > 0;
-  if (run.facts.training && trained && run.facts.weights === null) await saveFinal(run);
+  if (run.facts.training && trained && run.facts.weights === null) await saveStopped(run);
   return finish(run, 'stopped');
+}
+
+/** Weights that an unfinished update has touched are those of no step; and a service that wants payment saves nothing. */
+async function saveStopped(run: Run): Promise<void> {
+  if (run.facts.updateBegun) return run.note(`an update was not finished, so nothing is saved now; ${lastSaved(run)}`);
+  try {
+    await saveFinal(run);
+  } catch (error) {
+    const told = billingPauseIn(error);
+    if (told === null) throw error;
+    run.note(`the last weights could not be saved: ${told}; ${lastSaved(run)}`);
+  }
+}
+
+function lastSaved({ facts: { savedState } }: Run): string {
+  return savedState ? `the last saved state is ${savedState.path}` : 'no state was saved before';
 }
 
 async function finish(run: Run, outcome: RunResult['outcome']): Promise<RunResult> {

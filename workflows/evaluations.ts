@@ -1,11 +1,11 @@
 import { startChild } from '@temporalio/workflow';
-import { evaluationUsd } from '../core/estimate/evaluations-ahead.ts';
 import type { EvalLabel, EvalResult, HoldoutLabel } from '../core/run/results.ts';
 import { interimLabel } from '../core/run/step-name.ts';
 import type { ModelRef, PinnedTask } from '../core/run/trial.ts';
-import { evaluate } from './evaluate.ts';
+import { type EvaluateDone, evaluate } from './evaluate.ts';
 import { briefActivities } from './proxies.ts';
 import { CHILD, type Run } from './run.ts';
+import { withMoney } from './run-money.ts';
 
 /** Interim evaluations kept in the workflow; each is in the run folder as `eval-interim-NNNN.json`. */
 const INTERIM_KEPT = 20;
@@ -15,7 +15,7 @@ export async function evaluateHoldout(run: Run, label: HoldoutLabel, model: Mode
   const { holdout: tasks, plan } = run.pinned;
   const result = await measure(run, { label, model, tasks, k: plan.gateK, kind: 'held-out' });
   run.facts.evaluations = [...run.facts.evaluations, result];
-  await run.book(result);
+  await run.book(result, { kind: kindOf(label), trialUsd: result.trialUsd });
 }
 
 /** Whether the step that was just finished is one of those after which the student is looked at. */
@@ -30,8 +30,10 @@ export async function evaluateInterim(run: Run, model: ModelRef): Promise<void> 
   const { interimTasks: tasks, step } = run.facts;
   const result = await measure(run, { label: interimLabel(step), model, tasks, k: run.pinned.plan.interim.k, kind: 'training' });
   run.facts.interim = [...run.facts.interim, result].slice(-INTERIM_KEPT);
-  await run.book(result);
+  await run.book(result, { kind: 'student', trialUsd: result.trialUsd });
 }
+
+const kindOf = (label: EvalLabel) => (label === 'teacher' ? 'teacher' : 'student');
 
 type Measurement = {
   readonly label: EvalLabel;
@@ -44,14 +46,19 @@ type Measurement = {
 
 async function measure(run: Run, { label, model, tasks, k, kind }: Measurement): Promise<EvalResult> {
   const { ref, trialPrefix, plan, runId } = run.pinned;
-  await run.breathe();
-  await run.afford(evaluationUsd(label, tasks.length * k, run.facts), `the ${label} evaluation`);
-  return run.child(label, () =>
-    startChild(evaluate, {
-      workflowId: `${runId}.eval-${label}`,
-      args: [{ run: ref, trialPrefix, plan, label, model, tasks, k }],
-      staticSummary: `${label} on ${tasks.length} ${kind} tasks × ${k}`,
-      ...CHILD,
-    }),
-  );
+  return withMoney(run, {
+    label,
+    what: `the ${label} evaluation`,
+    kind: kindOf(label),
+    trials: tasks.length * k,
+    start: (allowance, begun?: EvaluateDone) => {
+      const input = { run: ref, trialPrefix, plan, label, model, tasks, k, allowance };
+      return startChild(evaluate, {
+        workflowId: `${runId}.eval-${label}`,
+        args: begun ? [input, begun] : [input],
+        staticSummary: `${label} on ${tasks.length} ${kind} tasks × ${k}`,
+        ...CHILD,
+      });
+    },
+  });
 }

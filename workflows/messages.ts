@@ -1,5 +1,6 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type { MetricsRow } from '../core/measures/metrics-row.ts';
+import type { SentTokens } from '../core/measures/usage.ts';
 import {
   type DecidePromotion,
   type Decision,
@@ -36,6 +37,9 @@ export const estimateQuery = defineQuery<Estimate | null>('estimate');
 export const metricsQuery = defineQuery<RunMetrics>('metrics');
 export const spendQuery = defineQuery<RunSpend>('spend');
 
+/** The run's cap in USD, told to a child while it runs; null where there is none any more. */
+export const capSignal = defineSignal<[number | null]>('cap');
+
 /** Progress of a step or an evaluation, asked of the child itself while it runs. */
 export const progressQuery = defineQuery<TrialProgress>('progress');
 
@@ -47,6 +51,9 @@ export type TrialProgress = {
   readonly executed: number;
   readonly passed: number;
   readonly infraFailed: number;
+  /** What the run has paid so far, these trials included, and what is set aside for them and the training on them. USD, as far as there are prices. */
+  readonly spentUsd: number;
+  readonly reservedUsd: number;
 };
 
 export type RunStatus = {
@@ -81,7 +88,16 @@ export type RunStatus = {
   readonly wallMs: Readonly<Record<string, number>>;
 };
 
-export type RunSpend = Spend & { readonly maxUsd: number | null; readonly forecastUsd: number | null };
+export type RunSpend = Spend & {
+  readonly maxUsd: number | null;
+  readonly forecastUsd: number | null;
+  /** What is set aside at most for trials that run now, in USD; the child's own \`progress\` has the exact sum. */
+  readonly reservedUsd: number;
+  /** Tokens as they were sent and came back, whatever of them is billed as cached. */
+  readonly sent: SentTokens;
+  /** Calls whose answer was lost with their worker; they are booked at their reservation. */
+  readonly lostCalls: number;
+};
 
 export type RunMetrics = { readonly rows: readonly MetricsRow[]; readonly rowsInAll: number; readonly file: string | null };
 

@@ -6,6 +6,7 @@ import { StartInput } from '../core/run/start-input.ts';
 import { openBaselines } from './baselines.ts';
 import { briefActivities, modelChecks, sandboxChecks } from './proxies.ts';
 import type { Run } from './run.ts';
+import { paid } from './run-money.ts';
 
 /** From the input to baselines: everything before the first cent is spent on training. Returns an outcome if the run ends here. */
 export async function openRun(run: Run, input: unknown): Promise<Outcome | null> {
@@ -44,7 +45,7 @@ async function confirmed(run: Run): Promise<boolean> {
 
 async function preflight(run: Run): Promise<void> {
   const input = { run: run.pinned.ref };
-  run.facts.checks = await modelChecks().checkModels(input);
+  run.facts.checks = await paid(run, () => modelChecks().checkModels(input));
   failOn(run);
   run.facts.checks = [...run.facts.checks, ...(await sandboxChecks(run.pinned.plan).checkSandbox(input))];
   failOn(run);

@@ -1,5 +1,8 @@
 import { setCurrentDetails, setHandler, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
+import { METERS, type Meter } from '../core/measures/meters.ts';
 import { solveRateOf } from '../core/measures/rates.ts';
+import { isUnknown, unpricedIn } from '../core/measures/spend.ts';
+import { addUsage } from '../core/measures/usage.ts';
 import { currentDetails } from './current-details.ts';
 import { estimateQuery, metricsQuery, type RunSpend, type RunStatus, spendQuery, statusQuery } from './messages.ts';
 import type { RunDesk } from './run-desk.ts';
@@ -8,7 +11,7 @@ import { SEARCH_ATTRIBUTES } from './search-attributes.ts';
 
 /** Shows a run to the world: queries, search attributes and the Web UI's current details. Decides nothing. */
 export class RunBoard {
-  child: { readonly workflowId: string; readonly label: string } | null = null;
+  child: { readonly workflowId: string; readonly label: string; readonly reservedUsd: number } | null = null;
   private readonly facts: RunFacts;
   private readonly desk: () => RunDesk;
   private shown = '';
@@ -27,7 +30,32 @@ export class RunBoard {
   }
 
   spend(): RunSpend {
-    return { ...this.facts.spend, maxUsd: this.desk().maxUsd, forecastUsd: forecastOf(this.facts) };
+    const { spend, usage, openUsage } = this.facts;
+    const { sent, lost } = addUsage(usage, openUsage);
+    return {
+      ...spend,
+      blindTo: this.blindTo(),
+      maxUsd: this.desk().maxUsd,
+      forecastUsd: forecastOf(this.facts),
+      reservedUsd: this.child?.reservedUsd ?? 0,
+      sent,
+      lostCalls: lost.length,
+    };
+  }
+
+  /** Meters without a price that counted something or, while the run goes on, are expected to. */
+  private blindTo(): readonly Meter[] {
+    const { spend, estimate, phase } = this.facts;
+    const expected = phase === 'ended' ? [] : unpricedIn((estimate?.lines ?? []).filter(({ tokens }) => tokens > 0));
+    return METERS.filter((meter) => spend.blindTo.includes(meter) || expected.includes(meter));
+  }
+
+  /** USD spent, as far as it is known: of meters without any price nobody can say that they cost nothing. */
+  private knownUsd(): number | null {
+    const { spend, estimate } = this.facts;
+    const unknown =
+      spend.lines.length > 0 ? isUnknown(spend) : estimate !== null && isUnknown({ ...estimate, blindTo: estimate.unpricedMeters });
+    return unknown ? null : spend.usd;
   }
 
   status(): RunStatus {
@@ -46,7 +74,7 @@ export class RunBoard {
       teacher: pinned?.plan.teacher.model ?? null,
       agent: pinned && `${pinned.agent.name}@${pinned.agent.ref}`,
       runDir: pinned?.runDir ?? null,
-      child: this.child,
+      child: this.child && { workflowId: this.child.workflowId, label: this.child.label },
       checks: facts.checks,
       evaluations: facts.evaluations,
       interim: facts.interim,
@@ -70,7 +98,7 @@ export class RunBoard {
     const waitingFor = this.desk().waitingFor?.kind ?? 'nothing';
     const lastRow = rows.at(-1);
     const solveRate = lastRow && solveRateOf(lastRow);
-    const spentUsd = this.facts.spend.usd;
+    const spentUsd = this.knownUsd();
     const shown = [this.facts.phase, waitingFor, this.facts.step, solveRate, spentUsd, pinned?.plan.student.model].join('|');
     if (shown !== this.shown) {
       this.shown = shown;

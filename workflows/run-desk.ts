@@ -12,6 +12,12 @@ const ANSWERS: Partial<Record<MessageName, Wait['kind']>> = {
   decidePromotion: 'promotion',
 };
 
+/** Messages that may come at any time, and the questions that they answer when they are asked. */
+const ALSO_ANSWERS: Partial<Record<MessageName, readonly Wait['kind'][]>> = {
+  setBudget: ['budget', 'billing'],
+  resume: ['pause', 'billing'],
+};
+
 /** Messages that say more than their name, and where. */
 const ANSWER_FIELD: Partial<Record<MessageName, string>> = { setBudget: 'maxUsd', decidePromotion: 'approve' };
 
@@ -110,7 +116,7 @@ export class RunDesk {
     if (question !== undefined && this.waitingFor?.kind !== question) throw new Error(`${name}: ${this.notAsked(question)}`);
     if (name === 'setBudget') this.checkBudget((parsed.data as unknown as { maxUsd: number }).maxUsd);
     if (name === 'pause' && this.paused) throw new Error('pause: the run is paused already');
-    if (name === 'resume' && !this.paused) throw new Error('resume: the run is not paused');
+    if (name === 'resume' && !this.paused && this.waitingFor?.kind !== 'billing') throw new Error(`resume: ${this.notHeld()}`);
     if (name === 'stop' && this.stopping) throw new Error('stop: the run is stopping already');
   }
 
@@ -127,6 +133,12 @@ export class RunDesk {
   private notAsked(kind: Wait['kind']): string {
     const earlier = this.book.findLast((line) => line.applied && line.waitId?.startsWith(`${kind}-`));
     return earlier ? `already decided: ${told(earlier)}` : `the run does not ask this now; ${this.openWait()}`;
+  }
+
+  /** Why there is nothing to resume. */
+  private notHeld(): string {
+    const earlier = this.book.findLast((line) => line.applied && line.message === 'resume');
+    return `the run is not paused${earlier ? `; it was resumed already: ${told(earlier)}` : ''}`;
   }
 
   private openWait(): string {
@@ -149,8 +161,7 @@ export class RunDesk {
   private waitAnsweredBy(name: MessageName): string | null {
     const wait = this.waitingFor;
     if (!wait) return null;
-    const fits =
-      ANSWERS[name] === wait.kind || (name === 'setBudget' && wait.kind === 'budget') || (name === 'resume' && wait.kind === 'pause');
+    const fits = ANSWERS[name] === wait.kind || ALSO_ANSWERS[name]?.includes(wait.kind);
     return fits ? wait.id : null;
   }
 }

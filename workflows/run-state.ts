@@ -1,8 +1,9 @@
 import { evaluationsAheadUsd } from '../core/estimate/evaluations-ahead.ts';
-import { forecastUsd, meanUsd } from '../core/estimate/forecast.ts';
+import { forecastUsd } from '../core/estimate/forecast.ts';
 import type { StatePath } from '../core/ids.ts';
 import type { MetricsRow } from '../core/measures/metrics-row.ts';
 import { NO_USAGE, type Usage } from '../core/measures/usage.ts';
+import type { TrialCosts } from '../core/money/reservations.ts';
 import type { Outcome, Phase } from '../core/run/phase.ts';
 import type { PinnedRun } from '../core/run/pinned-run.ts';
 import {
@@ -56,8 +57,17 @@ export type RunFacts = {
   rows: readonly MetricsRow[];
   rowsInAll: number;
   guard: GuardState;
+  /** What finished work took. */
   usage: Usage;
+  /** What work took that is begun and not finished; it is counted anew when it ends. */
+  openUsage: Usage;
+  /** What both cost. */
   spend: Spend;
+  /** What finished work cost, in USD. */
+  bookedUsd: number;
+  trialCosts: TrialCosts;
+  /** The weights are being changed by an update whose end is not known: until it is finished, nothing else may be asked of them. */
+  updateBegun: boolean;
   verdict: GateVerdict | null;
   adapter: AdapterRecord | null;
   handoff: Handoff | null;
@@ -88,7 +98,11 @@ export function newFacts(nowMs: number): RunFacts {
     rowsInAll: 0,
     guard: NO_GUARD_STATE,
     usage: NO_USAGE,
+    openUsage: NO_USAGE,
     spend: { usd: 0, blindTo: [], lines: [] },
+    bookedUsd: 0,
+    trialCosts: {},
+    updateBegun: false,
     verdict: null,
     adapter: null,
     handoff: null,
@@ -109,28 +123,23 @@ export function evaluationOf(facts: RunFacts, label: EvalLabel): EvalResult {
   return found;
 }
 
-/** Mean cost of the rows that are kept; 0 before the first step. */
-export function meanStepUsd(facts: RunFacts): number {
-  return meanUsd(stepCosts(facts));
-}
-
 const stepCosts = ({ rows }: RunFacts) => rows.map((row) => row.usd);
 
 /** The run's money as a step that is about to start sees it. */
 export function moneyOf(facts: RunFacts): MoneySoFar {
   return {
-    spentUsd: facts.spend.usd,
+    spentUsd: facts.bookedUsd,
     stepUsd: stepCosts(facts),
     stepsAhead: (facts.pinned?.plan.steps ?? 0) - facts.step - 1,
     evaluationsAheadUsd: aheadUsd(facts),
   };
 }
 
-/** USD at the end of the run if what is left costs what the like of it did; null before the first step. */
+/** USD at the end of the run if what is left, work that is only begun included, costs what the like of it did; null before the first step. */
 export function forecastOf(facts: RunFacts): number | null {
   if (facts.rows.length === 0) return null;
   return forecastUsd({
-    spentUsd: facts.spend.usd,
+    spentUsd: facts.bookedUsd,
     stepUsd: stepCosts(facts),
     remainingSteps: (facts.pinned?.plan.steps ?? 0) - facts.step,
     remainingEvalUsd: aheadUsd(facts),

@@ -1,26 +1,25 @@
-import {
-  CancellationScope,
-  ChildWorkflowCancellationType,
-  condition,
-  ParentClosePolicy,
-  startChild,
-  workflowInfo,
-} from '@temporalio/workflow';
-import { addUsage, type Usage } from '../core/measures/usage.ts';
+import { CancellationScope, ChildWorkflowCancellationType, condition, ParentClosePolicy, workflowInfo } from '@temporalio/workflow';
+import { addUsage, NO_USAGE, type Usage } from '../core/measures/usage.ts';
+import { type TrialKind, withBatch } from '../core/money/reservations.ts';
 import type { Outcome, Phase } from '../core/run/phase.ts';
 import type { PinnedRun } from '../core/run/pinned-run.ts';
 import type { TrainingRef } from '../core/run/results.ts';
-import { stepName } from '../core/run/step-name.ts';
 import type { PublishedSampler } from '../core/run/trial.ts';
-import type { RunResult } from './messages.ts';
+import { capSignal, type RunResult } from './messages.ts';
 import { briefActivities } from './proxies.ts';
 import { RunBoard } from './run-board.ts';
 import { type DeskState, RunDesk } from './run-desk.ts';
-import { moneyOf, newFacts, type RunFacts } from './run-state.ts';
-import { step } from './step.ts';
+import { newFacts, type RunFacts } from './run-state.ts';
 
 /** Thrown through the phases when a person stops the run; `distill` saves what there is and ends it. */
 export class RunStopped extends Error {}
+
+/** A child that was started. */
+export type ChildHandle<R> = {
+  readonly workflowId: string;
+  result(): Promise<R>;
+  signal(signal: typeof capSignal, capUsd: number | null): Promise<void>;
+};
 
 export type RunCarry = { readonly facts: RunFacts; readonly desk: DeskState };
 
@@ -33,6 +32,8 @@ export class Run {
   readonly facts: RunFacts;
   readonly desk: RunDesk;
   readonly board: RunBoard;
+  /** Saves what was trained before the run waits for money, which may take long. */
+  saveBeforeWaiting: () => Promise<void> = async () => {};
 
   constructor(carry?: RunCarry) {
     this.facts = carry?.facts ?? newFacts(Date.now());
@@ -94,50 +95,59 @@ export class Run {
     if (this.desk.stopping) throw new RunStopped();
   }
 
-  /** Waits at the cap until `usd` more fits under it, however often a person must raise it. */
-  async afford(usd: number, what: string): Promise<void> {
-    const over = () => this.desk.maxUsd !== null && this.facts.spend.usd + usd > this.desk.maxUsd;
-    while (over()) {
-      const question = `${what} may cost $${usd.toFixed(4)}; $${this.facts.spend.usd.toFixed(4)} of $${capText(this.desk.maxUsd ?? 0)} are spent. Raise the budget or stop.`;
-      const enoughUsd = Math.ceil((this.facts.spend.usd + usd) * 2);
-      await this.desk.ask('budget', question, [...this.commands('setBudget', { maxUsd: enoughUsd }), ...this.commands('stop')]);
-      await this.breathe();
-    }
+  /** Counts finished work, and what its trials cost: `trialUsd` as their activity found it. What was booked of it while it was open goes. */
+  async book(usage: Usage, trials?: { readonly kind: TrialKind; readonly trialUsd: number | null }): Promise<void> {
+    this.facts.usage = addUsage(this.facts.usage, usage);
+    this.facts.openUsage = NO_USAGE;
+    this.facts.updateBegun = false;
+    if (trials) this.facts.trialCosts = withBatch(this.facts.trialCosts, trials.kind, trials.trialUsd);
+    await this.tally();
+    this.facts.bookedUsd = this.facts.spend.usd;
   }
 
-  async book(usage: Usage): Promise<void> {
-    this.facts.usage = addUsage(this.facts.usage, usage);
-    const { meters } = this.facts.usage;
+  /** Counts what work took that is not finished, all of it so far. */
+  async bookOpen(usage: Usage): Promise<void> {
+    this.facts.openUsage = usage;
+    await this.tally();
+  }
+
+  /** Counts work that was broken off as it stands, for good. */
+  async bookBrokenOff(): Promise<void> {
+    const { openUsage, updateBegun } = this.facts;
+    await this.book(openUsage);
+    this.facts.updateBegun = updateBegun;
+  }
+
+  private async tally(): Promise<void> {
+    const { meters } = addUsage(this.facts.usage, this.facts.openUsage);
     this.facts.spend = await briefActivities().tallySpend({ run: this.pinned.ref, meters });
     this.board.refresh();
   }
 
-  async step(number: number) {
-    const { ref: run, trialPrefix, plan, runId } = this.pinned;
-    const { guard } = this.facts;
-    const money = moneyOf(this.facts);
-    return this.child(`step ${number}`, () =>
-      startChild(step, {
-        workflowId: `${runId}.${stepName(number)}`,
-        args: [{ run, trialPrefix, plan, step: number, sampler: this.sampler, training: this.training, guard, money }],
-        staticSummary: `step ${number}: ${plan.tasksPerBatch} tasks × ${plan.groupSize}`,
-        ...CHILD,
-      }),
-    );
-  }
-
-  /** Runs a child, shows it on the board, and cancels it when a person stops the run. */
-  async child<R>(label: string, start: () => Promise<{ workflowId: string; result(): Promise<R> }>): Promise<R> {
+  /** Runs a child, shows it on the board, tells it of a cap that is moved, and cancels it when a person stops the run. */
+  async child<R>(label: string, reservedUsd: number, start: () => Promise<ChildHandle<R>>): Promise<R> {
     const scope = new CancellationScope({ cancellable: true });
     let settled = false;
+    let toldUsd = this.desk.maxUsd;
     // Not cancellable: when the run is cancelled its scopes cancel the child, and nobody would be there to hear this wait fail.
     const stop = CancellationScope.nonCancellable(() => condition(() => this.desk.stopping || settled)).then(() => {
       if (!settled) scope.cancel();
     });
+    const tellCap = (handle: ChildHandle<R>) =>
+      CancellationScope.nonCancellable(async () => {
+        for (;;) {
+          await condition(() => settled || this.desk.maxUsd !== toldUsd);
+          if (settled) return;
+          toldUsd = this.desk.maxUsd;
+          await handle.signal(capSignal, toldUsd).catch(() => {}); // it has just ended
+        }
+      });
+    let telling: Promise<void> | null = null;
     try {
       return await scope.run(async () => {
         const handle = await start();
-        this.board.child = { workflowId: handle.workflowId, label };
+        this.board.child = { workflowId: handle.workflowId, label, reservedUsd };
+        telling = tellCap(handle);
         return handle.result();
       });
     } catch (error) {
@@ -147,6 +157,7 @@ export class Run {
       settled = true;
       this.board.child = null;
       await stop;
+      await telling;
     }
   }
 
@@ -171,6 +182,3 @@ export const CHILD = {
   parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
   cancellationType: ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
 };
-
-/** A cap in USD; one of less than a cent with its digits. */
-const capText = (usd: number) => (usd >= 0.01 ? usd.toFixed(2) : String(usd));

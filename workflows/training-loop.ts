@@ -1,4 +1,4 @@
-import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
+import { allHandlersFinished, condition, continueAsNew, startChild, workflowInfo } from '@temporalio/workflow';
 import type { SamplerPath, StatePath } from '../core/ids.ts';
 import { isExhausted } from '../core/measures/billing.ts';
 import type { Outcome } from '../core/run/phase.ts';
@@ -6,11 +6,14 @@ import type { StepResult } from '../core/run/results.ts';
 import { stepName } from '../core/run/step-name.ts';
 import type { PublishedSampler } from '../core/run/trial.ts';
 import { type ResumePoint, withCheckpoint } from '../core/training/checkpoints.ts';
+import { billingPauseIn } from './broken-off.ts';
 import type { distill } from './distill.ts';
 import { evaluateInterim, isInterimDue } from './evaluations.ts';
 import { training } from './proxies.ts';
-import type { Run } from './run.ts';
-import { addRow, meanStepUsd, resumeOf } from './run-state.ts';
+import { CHILD, type Run } from './run.ts';
+import { paid, withMoney } from './run-money.ts';
+import { addRow, moneyOf, resumeOf } from './run-state.ts';
+import { type StepDone, step } from './step.ts';
 
 /** Runs the steps that are left. Returns an outcome when the guards end the run, null when all steps are done. */
 export async function trainSteps(run: Run): Promise<Outcome | null> {
@@ -20,8 +23,7 @@ export async function trainSteps(run: Run): Promise<Outcome | null> {
   while (run.facts.step < plan.steps) {
     if (workflowInfo().continueAsNewSuggested) await startAnew(run);
     await run.breathe();
-    await run.afford(meanStepUsd(run.facts), `step ${run.facts.step + 1}`);
-    const result = await run.step(run.facts.step + 1);
+    const result = await runStep(run, run.facts.step + 1);
     await bookStep(run, result);
     if (result.kill !== null) {
       run.note(`tripwire: ${result.kill}`);
@@ -38,9 +40,30 @@ export async function trainSteps(run: Run): Promise<Outcome | null> {
   return null;
 }
 
+function runStep(run: Run, number: number): Promise<StepResult> {
+  const { ref, trialPrefix, plan, runId } = run.pinned;
+  const { guard } = run.facts;
+  const money = moneyOf(run.facts);
+  return withMoney(run, {
+    label: `step ${number}`,
+    what: `step ${number}`,
+    kind: 'training',
+    trials: Math.min(plan.tasksPerBatch, run.pinned.train.length) * plan.groupSize,
+    start: (allowance, begun?: StepDone) => {
+      const input = { run: ref, trialPrefix, plan, step: number, sampler: run.sampler, training: run.training, guard, money, allowance };
+      return startChild(step, {
+        workflowId: `${runId}.${stepName(number)}`,
+        args: begun ? [input, begun] : [input],
+        staticSummary: `step ${number}: ${plan.tasksPerBatch} tasks × ${plan.groupSize}`,
+        ...CHILD,
+      });
+    },
+  });
+}
+
 /** Makes the student, once. */
 export async function openTraining(run: Run): Promise<void> {
-  run.facts.training ??= await training(run.pinned.plan).openTraining({ run: run.pinned.ref });
+  run.facts.training ??= await paid(run, () => training(run.pinned.plan).openTraining({ run: run.pinned.ref }));
 }
 
 async function bookStep(run: Run, result: StepResult): Promise<void> {
@@ -50,7 +73,7 @@ async function bookStep(run: Run, result: StepResult): Promise<void> {
   addRow(run.facts, result.row);
   for (const warning of result.row.warnings) run.note(`step ${result.row.step}: ${warning}`);
   if (isExhausted(result.row.cumulative_usd, run.desk.maxUsd)) run.note(`step ${result.row.step}: the run has passed its cap`);
-  await run.book(result);
+  await run.book(result, { kind: 'training', trialUsd: result.trialUsd });
 }
 
 /** Publishes the current weights, and samples the next steps from them. */
@@ -64,9 +87,9 @@ export async function refreshSampler(run: Run): Promise<SamplerPath> {
 async function publish(run: Run): Promise<PublishedSampler> {
   const name = stepName(run.facts.step);
   if (run.facts.published?.version === name) return run.facts.published;
-  const saved = await training(run.pinned.plan).saveSampler.executeWithOptions({ summary: `${name} · sampler` }, [
-    { run: run.pinned.ref, training: run.training, name },
-  ]);
+  const order = { run: run.pinned.ref, training: run.training, name };
+  const summary = `${name} · sampler`;
+  const saved = await paid(run, () => training(run.pinned.plan).saveSampler.executeWithOptions({ summary }, [order]));
   run.facts.training = { ...run.training, nextSeqId: saved.nextSeqId };
   run.facts.published = { kind: 'sampler', model: run.pinned.plan.student.model, path: saved.path, version: name };
   return run.facts.published;
@@ -74,6 +97,10 @@ async function publish(run: Run): Promise<PublishedSampler> {
 
 /** Saves the current training state as `step-NNNN` or under another name, once: a service refuses a name that is taken. */
 export async function saveState(run: Run, name = stepName(run.facts.step)): Promise<StatePath> {
+  return paid(run, () => saveStateUnpaid(run, name));
+}
+
+async function saveStateUnpaid(run: Run, name: string): Promise<StatePath> {
   const { savedState } = run.facts;
   if (savedState?.name === name) return savedState.path;
   const saved = await training(run.pinned.plan).saveState.executeWithOptions({ summary: `${name} · state` }, [
@@ -87,10 +114,33 @@ export async function saveState(run: Run, name = stepName(run.facts.step)): Prom
 /** Saves the state that the last finished step left, and enters it in the book, with its sampler where it was published. */
 export async function saveCheckpoint(run: Run): Promise<StatePath> {
   const statePath = await saveState(run);
+  enterCheckpoint(run, statePath);
+  return statePath;
+}
+
+function enterCheckpoint(run: Run, statePath: StatePath): void {
   const { step, published } = run.facts;
   const samplerPath = published?.version === stepName(step) ? published.path : null;
   run.facts.checkpoints = withCheckpoint(run.facts.checkpoints, { step, statePath, samplerPath });
-  return statePath;
+}
+
+/**
+ * Saves what was trained since the last save, before a wait that may outlast the training on the service. Weights that an update is changing
+ * are left alone; a service that wants payment for the save as well must be paid first.
+ */
+export async function saveBeforeWaiting(run: Run): Promise<void> {
+  const { training: opened, updateBegun, weights, step, warmup, checkpoints } = run.facts;
+  if (!opened || updateBegun || weights !== null) return;
+  const warming = step === 0 && warmup !== null && warmup.updates > 0 && warmup.statePath === null;
+  if (step === 0 && !warming) return;
+  try {
+    const statePath = await saveStateUnpaid(run, warming ? `warmup-${String(warmup.updates).padStart(4, '0')}` : stepName(step));
+    if (warming) run.facts.checkpoints = { ...checkpoints, warmupState: statePath };
+    else enterCheckpoint(run, statePath);
+  } catch (error) {
+    if (billingPauseIn(error) === null) throw error;
+    run.note('the training state could not be saved before the wait: the service wants payment first');
+  }
 }
 
 function whereToGoOn({ latest, restoreFrom }: ResumePoint): string {

@@ -1,10 +1,10 @@
 import { CancellationScope, startChild, workflowInfo } from '@temporalio/workflow';
-import { evaluationUsd } from '../core/estimate/evaluations-ahead.ts';
 import type { BlobRef } from '../core/ids.ts';
 import type { WarmupProgress } from '../core/run/warm-up.ts';
-import { collect } from './collect.ts';
+import { type CollectDone, collect } from './collect.ts';
 import { briefActivities, training } from './proxies.ts';
 import { CHILD, type Run } from './run.ts';
+import { afford, paid, withMoney } from './run-money.ts';
 import { openTraining, saveState, startAnew } from './training-loop.ts';
 
 /** The name of the state that a warm-up leaves: where training goes on from when no step has saved one. */
@@ -38,20 +38,25 @@ async function gathered(run: Run): Promise<WarmupProgress> {
   return { set, updates: 0, lossNatsPerToken: null, statePath: null };
 }
 
-/** The teacher plays the training tasks. What that may cost is known from its evaluation, where it was measured by this run. */
+/** The teacher plays the training tasks. */
 async function collected(run: Run): Promise<BlobRef> {
   const { ref, trialPrefix, plan, train, runId } = run.pinned;
   const { teacher, warmup } = plan;
-  const trials = train.length * warmup.rolloutsPerTask;
-  await run.afford(evaluationUsd('teacher', trials, run.facts), 'the trajectories of the warm-up');
-  const { list, ...usage } = await run.child('warm-up', () =>
-    startChild(collect, {
-      workflowId: `${runId}.warmup`,
-      args: [{ run: ref, trialPrefix, plan, teacher, tasks: train }],
-      staticSummary: `warm-up: the teacher on ${train.length} training tasks × ${warmup.rolloutsPerTask}`,
-      ...CHILD,
-    }),
-  );
+  const { list, ...usage } = await withMoney(run, {
+    label: 'warm-up',
+    what: "the teacher's play for the warm-up",
+    kind: 'teacher',
+    trials: train.length * warmup.rolloutsPerTask,
+    start: (allowance, begun?: CollectDone) => {
+      const input = { run: ref, trialPrefix, plan, teacher, tasks: train, allowance };
+      return startChild(collect, {
+        workflowId: `${runId}.warmup`,
+        args: begun ? [input, begun] : [input],
+        staticSummary: `warm-up: the teacher on ${train.length} training tasks × ${warmup.rolloutsPerTask}`,
+        ...CHILD,
+      });
+    },
+  });
   await run.book(usage);
   return list;
 }
@@ -61,13 +66,14 @@ async function update(run: Run): Promise<void> {
   const { set, updates } = warmupOf(run);
   const number = updates + 1;
   await run.breathe();
-  await run.afford(set.updateUsd, `update ${number} of the warm-up`);
+  await afford(run, set.updateUsd, `update ${number} of the warm-up`);
   const places = await briefActivities().drawWarmup({ run: ref, datums: set.datums, update: number });
   // An update that was started is finished and booked, whatever happens to the run around it.
   await CancellationScope.nonCancellable(async () => {
-    const trained = await training(plan).trainWarmup.executeWithOptions({ summary: `warm-up · update ${number}` }, [
-      { run: ref, set: set.ref, places, update: number, training: run.training },
-    ]);
+    run.facts.updateBegun = true;
+    const order = { run: ref, set: set.ref, places, update: number, training: run.training };
+    const summary = `warm-up · update ${number}`;
+    const trained = await paid(run, () => training(plan).trainWarmup.executeWithOptions({ summary }, [order]));
     run.facts.training = { ...run.training, nextSeqId: trained.nextSeqId };
     run.facts.warmup = { ...warmupOf(run), updates: number, lossNatsPerToken: trained.row.loss_nats_per_token };
     await briefActivities().noteWarmup({ run: ref, row: trained.row });

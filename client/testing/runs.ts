@@ -1,6 +1,7 @@
 import type { Evidence } from '../../core/gate/evidence.ts';
 import { METERS, type Meter } from '../../core/measures/meters.ts';
 import type { SpendLine } from '../../core/measures/spend.ts';
+import { NOTHING_SENT } from '../../core/measures/usage.ts';
 import type { EvalLabel, EvalResult, GateVerdict } from '../../core/run/results.ts';
 import { evaluationOf } from '../../core/run/testing/facts.ts';
 import type { RunResult, RunSpend, RunStatus } from '../../workflows/messages.ts';
@@ -29,7 +30,7 @@ export function runStatus(known: Partial<RunStatus>): RunStatus {
     handoff: null,
     weights: null,
     resume: { latest: null, restoreFrom: null },
-    spend: { usd: 0, blindTo: [], lines: [], maxUsd: null, forecastUsd: null },
+    spend: runSpend({}),
     decisions: [],
     notices: [],
     wallMs: {},
@@ -52,7 +53,9 @@ export function runSpend(
     return mtok === 0 ? [] : [{ meter, tokens: mtok * 1e6, pricePerMtokUsd: price, usd: price === null ? null : mtok * price }];
   });
   const blindTo = lines.flatMap(({ meter, usd }) => (usd === null ? [meter] : []));
-  return { usd: lines.reduce((sum, line) => sum + (line.usd ?? 0), 0), blindTo, lines, maxUsd: null, forecastUsd: null, ...known };
+  const usd = lines.reduce((sum, line) => sum + (line.usd ?? 0), 0);
+  const more = { maxUsd: null, forecastUsd: null, reservedUsd: 0, sent: NOTHING_SENT, lostCalls: 0 };
+  return { usd, blindTo, lines, ...more, ...known };
 }
 
 /** An evaluation of `tasks` tasks with three attempts each. */

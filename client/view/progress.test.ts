@@ -11,8 +11,18 @@ import { spendText } from './spend-text.ts';
 import { answersTo } from './wait-text.ts';
 
 const plain = pc.createColors(false);
-const progress = { label: 'step 4', trials: 128, done: 93, running: 8, executed: 92, passed: 40, infraFailed: 1 };
-const spend = { usd: 0.05, blindTo: [], lines: [], maxUsd: 2, forecastUsd: 0.2 };
+const progress = {
+  label: 'step 4',
+  trials: 128,
+  done: 93,
+  running: 8,
+  executed: 92,
+  passed: 40,
+  infraFailed: 1,
+  spentUsd: 0,
+  reservedUsd: 0,
+};
+const spend = runSpend({}, { usd: 0.05, maxUsd: 2, forecastUsd: 0.2 });
 const wait = (kind: Wait['kind']): Wait => ({ id: `${kind}-1`, kind, question: 'Well?', answers: [], since: '' });
 const snapshot = (known: Partial<Snapshot>): Snapshot => ({ status: null, progress: null, heldUp: [], trouble: null, ...known });
 

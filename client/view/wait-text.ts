@@ -5,6 +5,7 @@ import { COMMAND } from '../command-name.ts';
 const COMMANDS: Readonly<Record<Wait['kind'], readonly string[]>> = {
   cost: ['confirm RUN', 'decline RUN'],
   budget: ['budget RUN USD', 'stop RUN'],
+  billing: ['resume RUN', 'stop RUN'],
   teacher: ['continue RUN', 'stop RUN'],
   promotion: ['approve RUN', 'reject RUN'],
   pause: ['resume RUN', 'stop RUN'],

@@ -1,3 +1,4 @@
+import { FULL_METERS } from '../measures/spend.ts';
 import type { ConfigError } from './parse.ts';
 import type { RunConfig } from './schema.ts';
 
@@ -10,11 +11,6 @@ export const UNBUILT: readonly Unbuilt[] = [
   { field: 'harbor.backend', asks: (c) => c.harbor.backend === 'e2b', instead: 'use backend = "local"' },
   { field: 'rollout.compaction', asks: (c) => c.rollout.compaction, instead: 'use compaction = false' },
   { field: 'train.overlap_steps', asks: (c) => c.train.overlap_steps > 0, instead: 'use overlap_steps = 0' },
-  {
-    field: 'budget.max_usd_per_trial',
-    asks: (c) => c.budget.max_usd_per_trial !== null,
-    instead: 'remove the key; budget.max_usd caps the run',
-  },
   { field: 'wandb.enabled', asks: (c) => c.wandb.enabled, instead: 'use enabled = false; rows are in metrics.jsonl' },
   { field: 'checkpoints.ttl_days', asks: (c) => c.checkpoints.ttl_days !== null, instead: 'remove the key' },
   { field: 'checkpoints.keep_last', asks: (c) => c.checkpoints.keep_last !== null, instead: 'remove the key' },
@@ -25,7 +21,7 @@ const NAMES_TO_FILL_IN = ['endpoint', 'tokenizer'] as const;
 
 /** The keys of a valid config that no run can start with, each by name. A run that has any is refused at start, never run without them. */
 export function startProblems(config: RunConfig): ConfigError[] {
-  return [...unbuilt(config), ...emptyNames(config)];
+  return [...unbuilt(config), ...emptyNames(config), ...uselessLimits(config)];
 }
 
 function unbuilt(config: RunConfig): ConfigError[] {
@@ -34,6 +30,26 @@ function unbuilt(config: RunConfig): ConfigError[] {
     kind: 'not_built',
     message: `${field} asks for something this version cannot do; ${instead}`,
   }));
+}
+
+/** A limit of a trial's cost holds only where every token of a trial has a price, and only under the run's own cap. */
+function uselessLimits(config: RunConfig): ConfigError[] {
+  const { max_usd: runUsd, max_usd_per_trial: trialUsd } = config.budget;
+  if (trialUsd === null) return [];
+  const unpriced = FULL_METERS.filter((meter) => config.pricing[meter] === null && (meter !== 'teacher_sample' || samplesTeacher(config)));
+  const field = 'budget.max_usd_per_trial';
+  const said = [
+    ...(unpriced.length === 0
+      ? []
+      : [`cannot be kept without prices: set ${unpriced.join(', ')} in [pricing] (0 for what is free), or remove the key`]),
+    ...(runUsd !== null && trialUsd > runUsd ? [`is above budget.max_usd: no trial could start`] : []),
+  ];
+  return said.map((what) => ({ field, kind: 'rule', message: `${field} ${what}` }));
+}
+
+/** Whether the teacher plays any trial of the run. */
+function samplesTeacher({ eval: { teacher_baseline_from: imported }, warmup }: RunConfig): boolean {
+  return imported === null || (warmup.steps > 0 && warmup.trajectories_from === null);
 }
 
 function emptyNames({ teacher }: RunConfig): ConfigError[] {

@@ -1,6 +1,9 @@
 import type { RunConfig } from '../config/schema.ts';
-import type { Meter, MeterTokens } from '../measures/meters.ts';
-import { FULL_METERS, pricedUsd, type SpendLine, spendLines, unpricedIn } from '../measures/spend.ts';
+import { rolloutMeters } from '../measures/billing.ts';
+import { addMeters, type Meter, type MeterTokens } from '../measures/meters.ts';
+import { FULL_METERS, pricedUsd, type SpendLine, spendLines, spendOf, unpricedIn } from '../measures/spend.ts';
+import type { TrialKind } from '../money/reservations.ts';
+import { trainingPasses } from '../money/trial-limit.ts';
 
 export type SplitSizes = { readonly nTrain: number; readonly nHoldout: number };
 
@@ -58,12 +61,11 @@ export function estimateCost(config: RunConfig, sizes: SplitSizes): CostEstimate
   const evaluating = episodeOf(config, rollout.max_turns);
   const studentEvals = evalEpisodes + studentBaselines;
   const teacherRuns = teacherBaseline + warmupEpisodes;
-  const replicas = train.loss === 'topk_ce' ? train.topk : 1;
   const tokens: MeterTokens = {
     student_prefill: trainEpisodes * training.unique + studentEvals * evaluating.unique,
     student_cached_prefill: trainEpisodes * training.cached + studentEvals * evaluating.cached,
     student_sample: trainEpisodes * training.sampled + studentEvals * evaluating.sampled,
-    student_train: trainEpisodes * training.unique * replicas,
+    student_train: trainEpisodes * training.unique * trainingPasses(train),
     teacher_prefill: trainEpisodes * training.unique + teacherRuns * evaluating.unique,
     teacher_cached_prefill: teacherRuns * evaluating.cached,
     teacher_sample: teacherRuns * evaluating.sampled,
@@ -83,8 +85,27 @@ export function estimateCost(config: RunConfig, sizes: SplitSizes): CostEstimate
   };
 }
 
+/** What one episode of each kind costs by these assumptions, in USD, as far as there are prices: its scores and its training with it. */
+export function estimateTrialUsd(config: RunConfig): Readonly<Record<TrialKind, number>> {
+  const { train, rollout, pricing } = config;
+  const training = episodeOf(config, train.rollout_max_turns ?? rollout.max_turns);
+  const evaluating = episodeOf(config, rollout.max_turns);
+  const follows = { student_train: training.unique * trainingPasses(train), teacher_prefill: training.unique };
+  const usd = (meters: MeterTokens) => spendOf(pricing, meters).usd;
+  return {
+    training: usd(addMeters(sampling('student', training), follows)),
+    student: usd(sampling('student', evaluating)),
+    teacher: usd(sampling('teacher', evaluating)),
+  };
+}
+
+type EpisodeTokens = { readonly unique: number; readonly cached: number; readonly sampled: number };
+
+const sampling = (who: 'student' | 'teacher', { unique, cached, sampled }: EpisodeTokens): MeterTokens =>
+  rolloutMeters({ uniqueTokens: unique, cachedTokens: cached, sampledTokens: sampled }, who);
+
 /** Billed tokens of one episode that keeps its history: every prompt repeats all before it, up to the context budget. */
-function episodeOf(config: RunConfig, maxTurns: number): { unique: number; cached: number; sampled: number } {
+function episodeOf(config: RunConfig, maxTurns: number): EpisodeTokens {
   const budget = config.rollout.context_budget_tokens;
   const answer = Math.min(ANSWER_TOKENS, config.sampling.max_tokens);
   const turns = Math.ceil(maxTurns * TURNS_USED);

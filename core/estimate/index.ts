@@ -1,2 +1,2 @@
-export { type CostEstimate, EstimateError, estimateCost, type SplitSizes } from './cost.ts';
+export { type CostEstimate, EstimateError, estimateCost, estimateTrialUsd, type SplitSizes } from './cost.ts';
 export { forecastUsd } from './forecast.ts';

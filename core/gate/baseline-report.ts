@@ -97,6 +97,7 @@ export function importedEvaluation(label: HoldoutLabel, model: ModelRef, report:
       .map((task) => ({ taskId: task.task_id, executed: task.executed, passed: task.passed })),
     ...NO_USAGE,
     usd: 0,
+    trialUsd: null,
     wallMs: 0,
   };
 }

@@ -33,6 +33,7 @@ const trial: fc.Arbitrary<ClosedTrial> = fc.record({
   scoredTokens: count,
   maskedTokens: count,
   overflow: fc.boolean(),
+  usd: fc.double({ min: 0, max: 5, noNaN: true }),
   meters,
   ...nothingElse,
 });
@@ -41,6 +42,8 @@ const score: fc.Arbitrary<ClosedScore> = fc.record({
   fragments: count,
   overflowDropped: fc.boolean(),
   overlongDropped: fc.boolean(),
+  usd: fc.double({ min: 0, max: 5, noNaN: true }),
+  trainUsd: fc.double({ min: 0, max: 5, noNaN: true }),
   meters,
   ...nothingElse,
 });

@@ -1,11 +1,12 @@
 import type { RunConfig } from '../config/schema.ts';
+import { usualMostUsd } from '../money/reservations.ts';
 import type { GuardState, MoneySoFar, StepResult, TrainResult } from '../run/results.ts';
 import type { EpisodeScore, TrialSummary } from '../run/trial.ts';
 import { batchStats } from './batch-stats.ts';
 import { type Breach, checkTripwire, countEmptyStep } from './guards.ts';
 import { batchHealth } from './health.ts';
 import { type BuiltDatums, metricsRow } from './metrics-row.ts';
-import { addUsage, type Usage } from './usage.ts';
+import { addUsage, type Paid } from './usage.ts';
 
 /** What the row needs of a trial; its tokens are not among it. */
 export type ClosedTrial = Pick<
@@ -23,8 +24,8 @@ export type ClosedTrial = Pick<
   | 'maskedTokens'
   | 'overflow'
 > &
-  Usage;
-export type ClosedScore = Pick<EpisodeScore, 'datums' | 'fragments' | 'overflowDropped' | 'overlongDropped'> & Usage;
+  Paid;
+export type ClosedScore = Pick<EpisodeScore, 'datums' | 'fragments' | 'overflowDropped' | 'overlongDropped' | 'trainUsd'> & Paid;
 
 export type FinishedStep = {
   readonly step: number;
@@ -70,6 +71,7 @@ export function closeTrainingStep({ step, tasks, sampler, guard, money, trials, 
   return {
     row,
     ...usage,
+    trialUsd: usualMostUsd(trials.map(({ trial, score }) => trial.usd + (score ? score.usd + score.trainUsd : 0))),
     nextSeqId: train.nextSeqId,
     guard: empty.guard,
     kill: tripwire.kill ? told(...tripwire.breaches.filter(({ level }) => level === 'kill')) : null,

@@ -30,6 +30,9 @@ export type LostCall = {
 /** What a piece of work took of the services. */
 export type Usage = { readonly meters: MeterTokens; readonly sent: SentTokens; readonly lost: readonly LostCall[] };
 
+/** The same with its cost in USD, as far as there are prices. */
+export type Paid = Usage & { readonly usd: number };
+
 export const NO_USAGE: Usage = { meters: {}, sent: NOTHING_SENT, lost: [] };
 
 export function addUsage(...parts: readonly Usage[]): Usage {
@@ -39,6 +42,12 @@ export function addUsage(...parts: readonly Usage[]): Usage {
     lost: parts.flatMap(({ lost }) => lost),
   };
 }
+
+export function addPaid(...parts: readonly Paid[]): Paid {
+  return { ...addUsage(...parts), usd: parts.reduce((sum, { usd }) => sum + usd, 0) };
+}
+
+export const NOTHING_PAID: Paid = { ...NO_USAGE, usd: 0 };
 
 function addSent(...parts: readonly SentTokens[]): SentTokens {
   const sum = (key: keyof SentTokens) => parts.reduce((total, part) => total + part[key], 0);

@@ -32,7 +32,7 @@ export type Outcome = (typeof OUTCOMES)[number];
 /** A question only a person can answer, with the command that answers it. */
 export type Wait = {
   readonly id: string;
-  readonly kind: 'cost' | 'budget' | 'teacher' | 'promotion' | 'pause';
+  readonly kind: 'cost' | 'budget' | 'billing' | 'teacher' | 'promotion' | 'pause';
   readonly question: string;
   readonly answers: readonly string[];
   readonly since: string;

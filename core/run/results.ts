@@ -2,7 +2,7 @@ import type { CostEstimate } from '../estimate/cost.ts';
 import type { Evidence } from '../gate/evidence.ts';
 import type { SamplerPath, StatePath } from '../ids.ts';
 import type { MetricsRow, TrainedBatch } from '../measures/metrics-row.ts';
-import type { Usage } from '../measures/usage.ts';
+import type { Paid, Usage } from '../measures/usage.ts';
 import type { ModelRef } from './trial.ts';
 
 export type { Spend } from '../measures/spend.ts';
@@ -21,7 +21,7 @@ export type Check = {
 export type TaskTally = { readonly taskId: string; readonly executed: number; readonly passed: number };
 
 /** One evaluation of one model. `solveRate` = passed / executed, null when nothing was executed. */
-export type EvalResult = Usage & {
+export type EvalResult = Paid & {
   readonly label: EvalLabel;
   /** Imported ones were measured, and paid for, by an earlier run. */
   readonly source: 'measured' | 'imported';
@@ -33,8 +33,8 @@ export type EvalResult = Usage & {
   readonly solveRate: number | null;
   /** Tasks with an executed trial; none where an imported report does not say. */
   readonly perTask: readonly TaskTally[];
-  /** Cost of the priced meters. */
-  readonly usd: number;
+  /** What 95 % of its trials cost at most, in USD; null where it paid for none. */
+  readonly trialUsd: number | null;
   readonly wallMs: number;
 };
 /** Evaluations on the held-out tasks, which the gate reads. */
@@ -83,6 +83,8 @@ export type StepResult = Usage & {
   readonly row: MetricsRow;
   readonly nextSeqId: number;
   readonly guard: GuardState;
+  /** What 95 % of its trials cost at most, in USD, with their scores and their share of the training; null where none was paid for. */
+  readonly trialUsd: number | null;
   /** Why the tripwire ends the run with this step; null when it does not. */
   readonly kill: string | null;
   /** True when too many steps in a row trained nothing. */

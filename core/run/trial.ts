@@ -1,5 +1,5 @@
 import type { BlobRef, SamplerPath, TrialId } from '../ids.ts';
-import type { Usage } from '../measures/usage.ts';
+import type { Paid } from '../measures/usage.ts';
 
 /** Which weights a trial or a score uses. `version` is written into every span: `step-NNNN`, or the base model's name. */
 export type ModelRef =
@@ -20,13 +20,15 @@ export type TrialSpec = {
   readonly who: 'student' | 'teacher';
   readonly model: ModelRef;
   readonly maxTurns: number;
+  /** True for a trial that is scored and trained on; the others are only counted, or kept as trajectories. */
+  readonly trains: boolean;
 };
 
 /** Whether a trial that says nothing about the model is worth another try: as often as the run's retries allow, or once at most. */
 export type TrialRetry = 'never' | 'once' | 'again';
 
 /** What a trial left: ids and counts; its tokens are in the blob store under `spans`. */
-export type TrialSummary = Usage & {
+export type TrialSummary = Paid & {
   readonly trialId: TrialId;
   readonly taskId: string;
   readonly spans: BlobRef | null;
@@ -39,6 +41,7 @@ export type TrialSummary = Usage & {
   readonly gradedScore: number | null;
   readonly exceptionType: string | null;
   readonly exceptionMessage: string | null;
+  /** Why the agent ended; `usd_limit` when the trial had used up `budget.max_usd_per_trial`. */
   readonly stopReason: string | null;
   readonly calls: number;
   /** Calls that sampled as many tokens as they were allowed: their answers are cut off. */
@@ -55,7 +58,9 @@ export type TrialSummary = Usage & {
 };
 
 /** The trial's datums with their teacher rows, stored under `scored`; null when it has nothing to train on. */
-export type EpisodeScore = Usage & {
+export type EpisodeScore = Paid & {
+  /** What training on it will cost at most, in USD. */
+  readonly trainUsd: number;
   readonly trialId: TrialId;
   readonly scored: BlobRef | null;
   /** The teacher's likeliest tokens at its loss positions; null unless the loss needs them. */

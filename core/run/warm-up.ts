@@ -1,5 +1,5 @@
 import type { BlobRef, StatePath, TrialId } from '../ids.ts';
-import type { Usage } from '../measures/usage.ts';
+import type { Paid } from '../measures/usage.ts';
 
 /** What a run must know of its warm-up: supervised updates on the teacher's own episodes, before the first step. */
 export type WarmupPlan = {
@@ -21,7 +21,7 @@ export type Trajectory = {
 };
 
 /** What the teacher's attempts came to. `list` holds the trajectories as JSON. */
-export type CollectedTrajectories = Usage & { readonly list: BlobRef };
+export type CollectedTrajectories = Paid & { readonly list: BlobRef };
 
 /** The training sequences of a warm-up. `ref` says which episodes they are made of. */
 export type WarmupSet = {

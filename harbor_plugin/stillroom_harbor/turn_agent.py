@@ -25,6 +25,10 @@ class ContextOverflow(Exception):
     """The conversation does not fit the model's context any more."""
 
 
+class UsdLimit(Exception):
+    """The trial has used up what it may cost; no further call will be answered."""
+
+
 class TurnAgent(BaseAgent):
     """Sends the instruction, runs what the model answers, sends back `[exit code] stdout`, until the model says the stop word.
 
@@ -32,7 +36,7 @@ class TurnAgent(BaseAgent):
     `max_turns`; `temperature`; `max_tokens` per turn; `stop_word`; `system_prompt`; `observation_max_chars`;
     `command_timeout_sec`; `extra_body` (more fields of each request); `collect_rollout_details`.
 
-    Metadata of the result: `n_turns` (model calls answered) and `stop`, one of done | max_turns | overflow | length.
+    Metadata of the result: `n_turns` (model calls answered) and `stop`, one of done | max_turns | overflow | length | usd_limit.
     """
 
     def __init__(
@@ -90,6 +94,8 @@ class TurnAgent(BaseAgent):
                 choice = await self._complete(messages)
             except ContextOverflow:
                 return "overflow"
+            except UsdLimit:
+                return "usd_limit"
             metadata["n_turns"] += 1
             text = choice["message"]["content"] or ""
             messages.append({"role": "assistant", "content": text})
@@ -105,6 +111,8 @@ class TurnAgent(BaseAgent):
         status, answer = await shared_client().post(self._url, self._headers, {**self._body, "messages": messages})
         if status == 400 and _error_code(answer) == "context_length_exceeded":
             raise ContextOverflow
+        if status == 400 and _error_code(answer) == "usd_limit_reached":
+            raise UsdLimit
         if status != 200:
             raise ModelCallError(redact(f"HTTP {status} from the model server: {answer[:500].decode(errors='replace')}"))
         body = json.loads(answer)

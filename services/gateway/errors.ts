@@ -13,6 +13,11 @@ export class SamplerUnavailable extends Error {
   override readonly name = 'SamplerUnavailable';
 }
 
+/** Thrown by a sampler whose service wants payment first: no call can succeed until a person has acted, so the agent is told to stop (HTTP 410). */
+export class SamplerUnpaid extends Error {
+  override readonly name = 'SamplerUnpaid';
+}
+
 /** An answer that is an error in OpenAI's shape. `message` goes to the agent: no secrets, and not the words that clients read as a quota error. */
 export class GatewayError extends Error {
   override readonly name = 'GatewayError';
@@ -51,6 +56,11 @@ export function contextOverflow(promptTokens: number, limitTokens: number): Gate
   );
 }
 
+/** A refusal that agents do not repeat: whatever they ask for next costs more than the trial has left. */
+export function usdLimitReached(limitUsd: number): GatewayError {
+  return new GatewayError(400, 'usd_limit_reached', `This trial may cost $${limitUsd}, and one more call does not fit. Stop the agent.`);
+}
+
 export function invalidRequest(param: string, message: string): GatewayError {
   return new GatewayError(400, 'invalid_request', message, { param });
 }
@@ -63,6 +73,7 @@ export function samplerFailure(cause: unknown): GatewayError {
       headers: { 'retry-after': String(seconds), 'retry-after-ms': String(Math.max(1, Math.ceil(cause.retryAfterMs))) },
     });
   }
+  if (cause instanceof SamplerUnpaid) return new GatewayError(410, 'trial_suspended', 'This trial cannot go on now. Stop the agent.');
   if (cause instanceof SamplerUnavailable)
     return new GatewayError(503, 'model_unavailable', 'The model cannot be reached. Nothing was sampled; send the same request again.');
   return new GatewayError(502, 'model_failed', "The model failed to answer. The trial's record has the cause.");

@@ -6,12 +6,12 @@ import { gatewayApp, nodeServer } from './server.ts';
 import { type TrialOptions, TrialSession } from './session.ts';
 
 export type { CallLink, FragmentCause } from './conversation.ts';
-export { SamplerBusy, SamplerUnavailable } from './errors.ts';
+export { SamplerBusy, SamplerUnavailable, SamplerUnpaid } from './errors.ts';
 export { PROOF_LIMITS, type ProofInput, type ProofResult, proveTokens } from './proof.ts';
 export type { CallNotice, ModelFailure, TrialRecord } from './record.ts';
 export type { ChatMessage, ChatRenderer, RendererFingerprint } from './renderer.ts';
 export { rendererFor, UnknownRendererError } from './renderers/index.ts';
-export type { TrialOptions } from './session.ts';
+export type { SpendLimit, TrialOptions } from './session.ts';
 export type { SampleRequest, SampleResult, TokenSampler } from './token-sampler.ts';
 
 const DEFAULT_MAX_BODY_BYTES = 16 * 1024 * 1024;

@@ -18,7 +18,7 @@ export type CallNotice = {
  * if it is below the record's `calls`, the agent got over it.
  */
 export type ModelFailure = {
-  readonly kind: 'busy' | 'unavailable' | 'failed' | 'bad_result' | 'internal';
+  readonly kind: 'busy' | 'unavailable' | 'unpaid' | 'failed' | 'bad_result' | 'internal';
   readonly message: string;
   readonly afterCalls: number;
 };
@@ -31,6 +31,8 @@ export type TrialRecord = {
   readonly calls: number;
   /** True when a prompt did not fit into the context, so that the agent was refused. */
   readonly overflow: boolean;
+  /** True when the limit of the trial's cost refused a call, or cut an answer short. */
+  readonly usdLimited: boolean;
   readonly promptTokens: number;
   readonly cachedPromptTokens: number;
   readonly sampledTokens: number;
@@ -49,7 +51,15 @@ export class TrialRecorder {
   readonly #spans: Span[] = [];
   readonly #links: CallLink[] = [];
   readonly #fragments: Partial<Record<FragmentCause, number>> = {};
-  #counts = { overflow: false, promptTokens: 0, cachedPromptTokens: 0, sampledTokens: 0, maskedTokens: 0, lengthStops: 0 };
+  #counts = {
+    overflow: false,
+    usdLimited: false,
+    promptTokens: 0,
+    cachedPromptTokens: 0,
+    sampledTokens: 0,
+    maskedTokens: 0,
+    lengthStops: 0,
+  };
   #wasted = { calls: 0, promptTokens: 0, sampledTokens: 0 };
   #failure: ModelFailure | null = null;
 
@@ -75,6 +85,18 @@ export class TrialRecorder {
 
   overflowed(): void {
     this.#counts.overflow = true;
+  }
+
+  usdLimited(): void {
+    this.#counts.usdLimited = true;
+  }
+
+  get wasted(): TrialRecord['wasted'] {
+    return this.#wasted;
+  }
+
+  get spans(): readonly Span[] {
+    return this.#spans;
   }
 
   failed(kind: ModelFailure['kind'], cause: unknown): void {

@@ -1,14 +1,26 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import type { TrialId } from '../../core/ids.ts';
+import type { TrialUse } from '../../core/money/trial-limit.ts';
 import { ConversationTree, type PlacedPrompt } from './conversation.ts';
-import { contextOverflow, GatewayError, SamplerBusy, SamplerUnavailable, samplerFailure } from './errors.ts';
-import { type CallNotice, type TrialRecord, TrialRecorder } from './record.ts';
+import {
+  contextOverflow,
+  GatewayError,
+  SamplerBusy,
+  SamplerUnavailable,
+  SamplerUnpaid,
+  samplerFailure,
+  usdLimitReached,
+} from './errors.ts';
+import { type CallNotice, type ModelFailure, type TrialRecord, TrialRecorder } from './record.ts';
 import type { ChatRenderer, ParsedTurn } from './renderer.ts';
 import { checkSample } from './sample-check.ts';
 import type { SampleResult, TokenSampler } from './token-sampler.ts';
 import { type ChatRequest, extraStopTokens, refuseUnsupported } from './wire.ts';
 
 const KEY_BYTES = 24;
+
+/** What a trial may cost. `mostTokens` says how many tokens the next call may sample at most; below 1 it may not be made. */
+export type SpendLimit = { readonly limitUsd: number; readonly mostTokens: (use: TrialUse) => number };
 
 /** One attempt's access to the model. Limits in tokens; `temperature` is the run's, and the only one that is sampled. */
 export type TrialOptions = {
@@ -22,6 +34,8 @@ export type TrialOptions = {
   readonly temperature: number;
   /** Calls beyond this are refused. Absent: no limit. */
   readonly maxCalls?: number;
+  /** Absent: no limit. */
+  readonly spendLimit?: SpendLimit;
   /** Told of each call after it is recorded and before it is answered; if it fails, so does the call (500). */
   readonly onCall?: (call: CallNotice) => void | Promise<void>;
 };
@@ -46,6 +60,7 @@ export class TrialSession {
   readonly #recorder = new TrialRecorder();
   readonly #tree: ConversationTree;
   readonly #inFlight = new Set<AbortController>();
+  readonly #reserved = new Set<TrialUse['inFlight'][number]>();
   #ended = false;
 
   constructor(options: TrialOptions) {
@@ -82,8 +97,15 @@ export class TrialSession {
       const { renderer } = this.options;
       const extraStops = await extraStopTokens(request.stop, renderer);
       const placed = await this.#tree.prompt(request.messages, request.tools);
-      const maxTokens = this.#fit(placed.prompt.length, request.maxTokens);
-      return await this.#sample(placed, { maxTokens, extraStops, signal: call.signal });
+      const roomTokens = this.#fit(placed.prompt.length, request.maxTokens);
+      const maxTokens = Math.min(roomTokens, this.#affordable(placed.prompt));
+      const reserved = { promptTokens: placed.prompt.length, maxTokens };
+      this.#reserved.add(reserved);
+      const said = await this.#sample(placed, { maxTokens, extraStops, signal: call.signal }).finally(() =>
+        this.#reserved.delete(reserved),
+      );
+      if (maxTokens < roomTokens && said.stop === 'length') this.#recorder.usdLimited();
+      return said;
     } catch (cause) {
       throw this.#asAnswer(cause);
     } finally {
@@ -155,6 +177,17 @@ export class TrialSession {
     return Math.min(askedTokens ?? maxTokensPerCall, maxTokensPerCall, roomTokens);
   }
 
+  /** The most that the answer may have so that the trial stays within what it may cost. */
+  #affordable(prompt: Int32Array): number {
+    const { spendLimit } = this.options;
+    if (spendLimit === undefined) return Number.POSITIVE_INFINITY;
+    const { spans, wasted } = this.#recorder;
+    const tokens = spendLimit.mostTokens({ spans, wasted, inFlight: [...this.#reserved], prompt });
+    if (tokens >= 1) return tokens;
+    this.#recorder.usdLimited();
+    throw usdLimitReached(spendLimit.limitUsd);
+  }
+
   #refuseBeyondMaxCalls(): void {
     const { maxCalls } = this.options;
     if (maxCalls !== undefined && this.#recorder.calls + this.#inFlight.size >= maxCalls)
@@ -163,8 +196,7 @@ export class TrialSession {
 
   #samplingFailed(cause: unknown, signal: AbortSignal): GatewayError {
     if (signal.aborted) return this.#gone();
-    const kind = cause instanceof SamplerBusy ? 'busy' : cause instanceof SamplerUnavailable ? 'unavailable' : 'failed';
-    this.#recorder.failed(kind, cause);
+    this.#recorder.failed(kindOf(cause), cause);
     return samplerFailure(cause);
   }
 
@@ -178,6 +210,12 @@ export class TrialSession {
     this.#recorder.failed('internal', cause);
     return new GatewayError(500, 'internal_error', "The gateway failed. The trial's record has the cause.");
   }
+}
+
+function kindOf(cause: unknown): ModelFailure['kind'] {
+  if (cause instanceof SamplerBusy) return 'busy';
+  if (cause instanceof SamplerUnpaid) return 'unpaid';
+  return cause instanceof SamplerUnavailable ? 'unavailable' : 'failed';
 }
 
 function notice(completion: Completion, samplingMs: number): CallNotice {

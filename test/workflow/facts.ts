@@ -37,6 +37,7 @@ export function plan(over: Partial<RunPlan> = {}): RunPlan {
     deferBaselines: false,
     warmup: { steps: 0, rolloutsPerTask: 1, loaded: false },
     maxUsd: null,
+    reserves: { limitUsd: null, estimatedUsd: { training: 0.03, student: 0.03, teacher: 0.03 } },
     queues: { rollouts: 'rollouts', training: 'training' },
     ...over,
   };
@@ -66,7 +67,7 @@ export function pinned(over: Partial<PinnedRun> = {}, planOver: Partial<RunPlan>
 
 /** A trial that went well, but for what the test names. One whose infrastructure failed is worth another try. */
 export function trialFor({ trialId, task }: TrialSpec, over: Partial<TrialSummary> = {}): TrialSummary {
-  const tokens = { sampledTokens: 3, negLogprobNats: 1, scoredTokens: 3, meters: { student_sample: 3 } };
+  const tokens = { sampledTokens: 3, negLogprobNats: 1, scoredTokens: 3, meters: { student_sample: 3 }, usd: 0.03 };
   const retry = over.executed === false ? 'again' : 'never';
   return trialOf({ trialId, taskId: task.id, spans: blob(trialId), retry, ...tokens, ...over });
 }
@@ -94,6 +95,7 @@ export function stepResult(
     row: metricsRowOf({ step, sampler: sampler.version, ...counts, usd: 0.03 * trials }),
     ...NO_USAGE,
     meters: { student_sample: 3 * trials },
+    trialUsd: 0.03,
     nextSeqId: train.nextSeqId,
     guard,
     kill: null,

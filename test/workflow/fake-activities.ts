@@ -55,6 +55,8 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
       overlongDropped: false,
       ...NO_USAGE,
       meters: { teacher_prefill: 9 },
+      usd: 0,
+      trainUsd: 0,
     }),
     openTraining: async () => ({ sessionId: 's', modelId: 's:train:0', nextSeqId: 1 }),
     trainBatch: async ({ training, episodes: { length: datums } }) => ({

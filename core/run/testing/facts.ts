@@ -30,6 +30,7 @@ export function trialOf(known: Partial<TrialSummary> = {}): TrialSummary {
     fragments: 1,
     ...NO_USAGE,
     meters: { student_sample: 10 },
+    usd: 0,
     wallMs: 5,
     ...known,
   };
@@ -50,6 +51,7 @@ export function evaluationOf(known: Partial<EvalResult> = {}): EvalResult {
     perTask: [],
     ...NO_USAGE,
     usd: 0,
+    trialUsd: null,
     wallMs: 5,
     ...known,
   };

@@ -54,7 +54,8 @@ function stopOf({ row, starved, kill }: StepResult, maxUsd: number | null) {
 function closedTrial(raw: RawTrial, config: RunConfig): ClosedTrial {
   const { spans } = toEpisode(raw.trial, raw.stop_reason, raw.calls);
   const maxTokens = config.sampling.max_tokens;
-  return { ...toTally(raw, maxTokens), ...trialFigures(spans, { maxTokens, who: 'student' }), lost: [], maskedTokens: 0, overflow: false };
+  const figures = trialFigures(spans, { maxTokens, who: 'student' });
+  return { ...toTally(raw, maxTokens), ...figures, lost: [], usd: 0, maskedTokens: 0, overflow: false };
 }
 
 type ScoredTrial = { readonly datums: readonly Datum[]; readonly answers: readonly Answer[]; readonly score: ClosedScore };
@@ -67,7 +68,8 @@ function scoreTrial(trial: RawTrial, answers: Answer[], config: RunConfig): Scor
   const requests = datums.map(({ tokens }, i) => ({ tokens: tokens.length, cacheHits: own[i]?.cache_hits ?? null }));
   const { fragments, overflowDrops, overlongDrops } = stats;
   const dropped = { overflowDropped: overflowDrops > 0, overlongDropped: overlongDrops > 0 };
-  return { datums, answers: own, score: { datums: datums.length, fragments, ...dropped, ...NO_USAGE, meters: scoringMeters(requests) } };
+  const paid = { ...NO_USAGE, meters: scoringMeters(requests), usd: 0, trainUsd: 0 };
+  return { datums, answers: own, score: { datums: datums.length, fragments, ...dropped, ...paid } };
 }
 
 /** More losses may be recorded than updates happen. */

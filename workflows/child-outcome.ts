@@ -1,0 +1,62 @@
+import { setHandler } from '@temporalio/workflow';
+import type { Paid } from '../core/measures/usage.ts';
+import { TrialLedger } from '../core/money/trial-ledger.ts';
+import { capSignal } from './messages.ts';
+import { paidIn } from './open-slot.ts';
+import type { Halt, Pooled, PoolState, SlotCost, TrialPool } from './trial-pool.ts';
+
+/** The run's money as a child with trials is told of it. */
+export type Allowance = {
+  /** Null where there is no cap. */
+  readonly capUsd: number | null;
+  /** What the run has paid for everything else. */
+  readonly spentUsd: number;
+  /** What to set aside for one trial. */
+  readonly perTrialUsd: number;
+};
+
+/**
+ * A child that cannot go on by itself: it wants money (`budget`), the service wants payment (`billing`), or it was cancelled. Nothing runs any
+ * more; its parent books what was paid, and may start it again with `done`.
+ */
+export type Blocked<Done> = Halt & {
+  readonly kind: 'blocked';
+  /** `update` when the weights were already being changed: that must be finished before anything else is asked of them. */
+  readonly stage: 'trials' | 'update';
+  readonly done: Done;
+  /** All that the child took so far. */
+  readonly paid: Paid;
+  /** Caps in USD: the least under which it can go on, and the one under which it can end, as far as is known. */
+  readonly needUsd: number;
+  readonly restUsd: number;
+  readonly trials: { readonly done: number; readonly all: number };
+};
+
+/** How a child with trials ends, unless it fails. */
+export type ChildOutcome<Result, Done> = { readonly kind: 'done'; readonly result: Result } | Blocked<Done>;
+
+/** The ledger of a child with what its trials have cost so far. It follows the run's cap, which may be moved at any time. */
+export function ledgerOf<Result>(
+  { capUsd, spentUsd, perTrialUsd }: Allowance,
+  state: PoolState<Result> | null,
+  costOf: (result: Result) => SlotCost,
+): TrialLedger {
+  const { done = [], open = [] } = state ?? {};
+  const costs = [...done.map(costOf), ...open.map((slot) => ({ paid: paidIn(slot), heldUsd: 0 }))];
+  const paidUsd = costs.reduce((sum, { paid }) => sum + paid.usd, 0);
+  const heldUsd = costs.reduce((sum, cost) => sum + cost.heldUsd, 0);
+  const ledger = new TrialLedger({ capUsd, spentUsd: spentUsd + paidUsd, heldUsd, perTrialUsd });
+  setHandler(capSignal, (usd) => ledger.setCap(usd));
+  return ledger;
+}
+
+/** What a child answers whose pool was halted. */
+export function blocked<Result extends Pooled, Done>(
+  pool: TrialPool<Result>,
+  halt: Halt,
+  stage: Blocked<Done>['stage'],
+  done: Done,
+): Blocked<Done> {
+  const trials = { done: pool.done.length, all: pool.size };
+  return { kind: 'blocked', ...halt, stage, done, paid: pool.paid, ...pool.needs, trials };
+}
