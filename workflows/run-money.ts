@@ -21,7 +21,7 @@ export type TrialsOrder<Result, Done> = {
  */
 export async function withMoney<Result, Done>(run: Run, order: TrialsOrder<Result, Done>): Promise<Result> {
   const perTrialUsd = reservationUsd(run.pinned.plan.reserves, run.facts.trialCosts, order.kind);
-  let held: Blocked<Done> | null = null;
+  let held = null as Blocked<Done> | null;
   for (;;) {
     await run.breathe();
     await affordTrials(run, order, perTrialUsd, held);

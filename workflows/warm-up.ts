@@ -68,12 +68,14 @@ async function update(run: Run): Promise<void> {
   await run.breathe();
   await afford(run, set.updateUsd, `update ${number} of the warm-up`);
   const places = await briefActivities().drawWarmup({ run: ref, datums: set.datums, update: number });
+  run.facts.updateBegun = true;
+  const order = { run: ref, set: set.ref, places, update: number, training: run.training };
+  const summary = `warm-up · update ${number}`;
   // An update that was started is finished and booked, whatever happens to the run around it.
+  const trained = await paid(run, () =>
+    CancellationScope.nonCancellable(() => training(plan).trainWarmup.executeWithOptions({ summary }, [order])),
+  );
   await CancellationScope.nonCancellable(async () => {
-    run.facts.updateBegun = true;
-    const order = { run: ref, set: set.ref, places, update: number, training: run.training };
-    const summary = `warm-up · update ${number}`;
-    const trained = await paid(run, () => training(plan).trainWarmup.executeWithOptions({ summary }, [order]));
     run.facts.training = { ...run.training, nextSeqId: trained.nextSeqId };
     run.facts.warmup = { ...warmupOf(run), updates: number, lossNatsPerToken: trained.row.loss_nats_per_token };
     await briefActivities().noteWarmup({ run: ref, row: trained.row });

@@ -106,7 +106,6 @@ describe('startProblems', () => {
   it.each([
     ['rollout.compaction', '[rollout]\ncompaction = true\n'],
     ['train.overlap_steps', '[train]\noverlap_steps = 1\n'],
-    ['budget.max_usd_per_trial', '[budget]\nmax_usd_per_trial = 1\n'],
     ['wandb.enabled', '[wandb]\nenabled = true\n'],
     ['checkpoints.keep_last', '[checkpoints]\nkeep_last = 1\n'],
   ])('refuses %s by name', (field, more) => {

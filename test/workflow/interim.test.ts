@@ -80,7 +80,7 @@ describe('interim evaluations', () => {
     await run({ ...activities, resolveRun }, async (handle) => {
       await waitsFor(handle, 'budget');
       const { waitingFor, spend, step } = await handle.query(statusQuery);
-      expect(waitingFor?.question).toMatch(/^the interim-0001 evaluation may cost \$0\.0200/);
+      expect(waitingFor?.question).toMatch(/^the interim-0001 evaluation has 4 trials to run; one more may cost \$0\.03/);
       expect(step).toBe(1);
       // Another step, two interim evaluations of 4 trials and the last evaluation of 2, at what a trial has cost.
       expect(spend.forecastUsd).toBeCloseTo(0.14 + 0.12 + 2 * 0.02 + 0.01);

@@ -202,12 +202,19 @@ describe('a person', () => {
     });
   });
 
-  it('is asked for more money before the teacher plays, with what its evaluation says that costs', async () => {
+  it('is asked for more money before the teacher plays, with what a trial of it may cost', async () => {
     const { calls, activities } = observedWarmup();
-    // The evaluation: two trials for 1 cent; so three trials of the warm-up are taken to cost 1.5 cents more than the 2 that are spent.
-    await run({ ...activities, resolveRun: warmed({}, { maxUsd: 0.03 }) }, async (handle) => {
+    // The baselines cost 2 cents, and leave 5.
+    const closeEvaluation: AllActivities['closeEvaluation'] = async (order) => ({
+      ...(await fakeActivities().closeEvaluation(order)),
+      trialUsd: 0.06,
+    });
+    const resolveRun = warmed({}, { maxUsd: 0.07, trialConcurrency: 1 });
+    await run({ ...activities, closeEvaluation, resolveRun }, async (handle) => {
       await waitsFor(handle, 'budget');
-      expect((await handle.query(statusQuery)).waitingFor?.question).toMatch(/trajectories of the warm-up may cost \$0\.0150/);
+      expect((await handle.query(statusQuery)).waitingFor?.question).toMatch(
+        /play for the warm-up has 3 trials to run; one more may cost \$0\.06/,
+      );
       expect(calls.filter((call) => call.includes('-w-'))).toEqual([]);
       await handle.executeUpdate(setBudgetUpdate, { args: [{ ...ask, maxUsd: 10 }] });
       expect(await handle.result()).toMatchObject({ outcome: 'accepted' });
