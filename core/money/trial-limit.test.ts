@@ -33,7 +33,7 @@ describe('the most that a call may sample', () => {
   it('leaves room for scores and training where the trial is trained on, and for each replica', () => {
     const train = (loss: 'importance_sampling' | 'topk_ce') => tokenPrices(priced(1e6), 'student', { loss, topk: 3 });
     expect(mostTokens(20, train('importance_sampling'), use({}))).toBe((20 - 4 * 3) / 4);
-    expect(mostTokens(32, train('topk_ce'), use({}))).toBe((32 - 4 * 5) / 6 - 0);
+    expect(mostTokens(32, train('topk_ce'), use({}))).toBe((32 - 4 * 5) / 6);
   });
 
   it('counts calls under way as if they sampled all that they may and shared nothing', () => {
@@ -69,7 +69,10 @@ it('a trial that samples what it may, call after call, alone or at once, never c
       const spans: { callIndex: number; prompt: Int32Array; sampled: Int32Array }[] = [];
       const flying: { promptTokens: number; maxTokens: number; land: () => void }[] = [];
       let fresh = 0;
-      const some = (count: number) => ids(count, (fresh += 1000));
+      const some = (count: number) => {
+        fresh += 1000;
+        return ids(count, fresh);
+      };
       for (const one of calls) {
         const last = one.continues ? spans.at(-1) : undefined;
         const before = last ? [...last.prompt, ...last.sampled] : [];

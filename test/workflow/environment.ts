@@ -4,6 +4,7 @@ import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { bundleWorkflowCode, DefaultLogger, Runtime, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
 import { readEnvironment } from '../../services/settings/index.ts';
 import { registerSearchAttributes } from '../../services/temporal/search-attributes.ts';
+import { PAYLOAD_CONVERTER } from '../../services/temporal/workflow-bundle.ts';
 import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts';
 import type { AllActivities } from './fake-activities.ts';
 
@@ -11,8 +12,10 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const logger = new DefaultLogger('ERROR');
 Runtime.install({ logger });
 
+const CONVERTER = { payloadConverterPath: PAYLOAD_CONVERTER };
 let bundle: Promise<WorkflowBundleWithSourceMap> | undefined;
-export const workflowBundle = () => (bundle ??= bundleWorkflowCode({ workflowsPath: join(root, 'workflows/index.ts'), logger }));
+export const workflowBundle = () =>
+  (bundle ??= bundleWorkflowCode({ workflowsPath: join(root, 'workflows/index.ts'), ...CONVERTER, logger }));
 
 /** A server whose clock jumps over every wait, from the private Python environment. */
 export async function timeSkippingServer(): Promise<TestWorkflowEnvironment> {
@@ -38,7 +41,13 @@ export async function withWorkers<T>(
 ): Promise<T> {
   const taskQueue = 'stillroom';
   const queue = async (name: string) =>
-    Worker.create({ connection: env.nativeConnection, taskQueue: name, workflowBundle: await workflowBundle(), activities });
+    Worker.create({
+      connection: env.nativeConnection,
+      taskQueue: name,
+      workflowBundle: await workflowBundle(),
+      dataConverter: CONVERTER,
+      activities,
+    });
   const [control, rollouts, training] = await Promise.all([queue(taskQueue), queue('rollouts'), queue('training')]);
   return control.runUntil(rollouts.runUntil(training.runUntil(() => test(taskQueue))));
 }
