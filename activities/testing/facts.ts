@@ -6,7 +6,7 @@ import type { TrialSummary } from '../../core/run/trial.ts';
 /** An attempt at a task that ran and was graded, unless a test says otherwise. */
 export function attempt(taskId: string, passed: boolean, more: Partial<TrialSummary> = {}): TrialSummary {
   const meters = { student_prefill: 100, student_sample: 10 };
-  return trialOf({ trialId: `${taskId}-trial` as TrialId, taskId, reward: passed ? 1 : 0, passed, meters, ...more });
+  return trialOf({ trialId: `${taskId}-trial` as TrialId, taskId, reward: passed ? 1 : 0, passed, meters, usd: 5e-6, ...more });
 }
 
 /** An attempt that says nothing about the model. */

@@ -98,6 +98,7 @@ describe('the record', () => {
       ],
       calls: 2,
       overflow: false,
+      usdLimited: false,
       promptTokens: 21,
       cachedPromptTokens: 9,
       sampledTokens: 7,

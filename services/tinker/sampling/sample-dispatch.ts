@@ -13,6 +13,7 @@ import type { SamplingFlags } from '../session/service-flags.ts';
 import { CompletionFeed } from './completion-feed.ts';
 import { type AsampleOptions, asampleBody, promptBytes } from './sample-body.ts';
 import type { DispatchedSample } from './sample-result.ts';
+import { UnpaidSamples } from './unpaid-samples.ts';
 
 type Session = {
   readonly id: string;
@@ -40,6 +41,7 @@ export class SampleDispatch {
   readonly #caller: Caller;
   readonly #open: () => Promise<string>;
   readonly #flags: SamplingFlags;
+  readonly #unpaid = new UnpaidSamples();
   #session: Promise<Session>;
 
   /**
@@ -81,11 +83,24 @@ export class SampleDispatch {
   }
 
   async #attempt(session: Session, options: AsampleOptions, signal: AbortSignal | undefined): Promise<DispatchedSample> {
+    const known = this.#unpaid.take(session.id, options);
+    if (known) return this.#completed(session, known, options, signal);
     const expectationEnds = session.feed?.expectOne();
     const future = await this.#submit(session, options, signal).catch((error) => {
       expectationEnds?.();
       throw error;
     });
+    return this.#completed(session, future, options, signal, expectationEnds);
+  }
+
+  /** Waits for a sample that the service has taken. Where it wants payment first, the sample is kept for the next request that is the same. */
+  async #completed(
+    session: Session,
+    future: Future,
+    options: AsampleOptions,
+    signal: AbortSignal | undefined,
+    expectationEnds?: () => void,
+  ): Promise<DispatchedSample> {
     try {
       const limits = { stalledMs: this.#stalledMs() };
       const completing = session.feed?.completion(future.requestId, signal);
@@ -96,6 +111,7 @@ export class SampleDispatch {
       return { ...sampleOf(result, future, this.#caller), sequenceIds: future.sampleSequenceIds ?? [], requestId: future.requestId };
     } catch (error) {
       if (signal?.aborted && this.#flags.mayCancel()) this.#cancel(future.requestId);
+      if (error instanceof BillingPaused) this.#unpaid.keep(session.id, options, future);
       throw error;
     }
   }

@@ -123,6 +123,17 @@ describe('failures are named after what to do', () => {
     expect(service.to('asample')).toHaveLength(1);
   });
 
+  test('a sample that is refused for want of payment while it is polled is not bought again: the same request gets it, once', async () => {
+    service.script('retrieve_future', { status: 402 });
+    await expect(sampler.sample(REQUEST)).rejects.toThrow(BillingPaused);
+    await sampler.sample({ ...REQUEST, seed: 4 });
+    expect(service.to('asample')).toHaveLength(2);
+    await sampler.sample(REQUEST);
+    expect(service.to('asample')).toHaveLength(2);
+    await sampler.sample(REQUEST);
+    expect(service.to('asample')).toHaveLength(3);
+  });
+
   test('402 on a poll names the future', async () => {
     service.script('retrieve_future', { status: 402, json: { detail: 'empty' } });
     await expect(sampler.sample(REQUEST)).rejects.toMatchObject({ name: 'BillingPaused', requestId: 'req-0' });
