@@ -63,7 +63,7 @@ describe('an evaluation', () => {
     const measured = await activities().closeEvaluation({ run, label, model, trials, startedAtMs: 0 });
     const from = await project.resolve({ config: `${CONFIG}[gate]\nk = 2\n[eval]\n${key} = "runs/r/${file}"\n` }, { runId: 'next' });
     const imported = from.importedBaselines[label === 'teacher' ? 'teacher' : 'student'];
-    expect(imported).toEqual({ ...measured, source: 'imported', meters: {}, usd: 0, wallMs: 0 });
+    expect(imported).toEqual({ ...measured, source: 'imported', meters: {}, usd: 0, trialUsd: null, wallMs: 0 });
     const report = await written(`runs/r/${file}`);
     expect(report).toMatchObject({
       provider_model: name,

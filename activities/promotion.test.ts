@@ -56,7 +56,7 @@ async function order(runId = 'first', executionId = 'e1') {
     weights: WEIGHTS,
     handoff,
     steps: 3,
-    spend: { usd: 0.1234, blindTo: ['teacher_sample' as const], lines: [] },
+    spend: { usd: 0.1234, blindTo: ['teacher_sample' as const], lines: [], maxUsd: 2 },
   };
 }
 
@@ -83,7 +83,7 @@ it('an accepted gate leaves a version with card, handoff and record', async () =
     'Gate: accepted, threshold 70.0 %, 2 held-out tasks.',
     '+50.0 points (95 % interval +10.0 to +90.0, p = 0.5000, 2 tasks)',
     '3 gates before this one',
-    'Spent $0.1234, not counting meters without a price: teacher_sample.',
+    'Spent $0.1234 under a cap of $2.00, which could not see meters without a price: teacher_sample.',
     WEIGHTS.samplerPath,
     WEIGHTS.statePath,
   ])

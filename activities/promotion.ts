@@ -14,7 +14,7 @@ export type AdapterOrder = {
   readonly weights: SavedWeights;
   readonly handoff: Handoff;
   readonly steps: number;
-  readonly spend: Spend;
+  readonly spend: Spend & { readonly maxUsd: number | null };
 };
 
 export type PromotionDeps = {

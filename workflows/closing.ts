@@ -54,7 +54,7 @@ async function decide(run: Run) {
   const verdict = await briefActivities().decideGate({ run: pinned.ref, teacher, before, after });
   facts.verdict = verdict;
   const { weights, step: steps } = facts;
-  const spend = run.board.spend();
+  const spend = { ...facts.spend, maxUsd: run.desk.maxUsd };
   const handoff = await briefActivities().writeHandoff({ run: pinned.ref, weights });
   facts.handoff = handoff;
   if (verdict.accepted) facts.adapter = await briefActivities().writeAdapter({ run: pinned.ref, verdict, weights, handoff, steps, spend });

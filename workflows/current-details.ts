@@ -10,14 +10,18 @@ const ROWS_SHOWN = 5;
 /** A run at one moment, as Markdown for the Web UI and `temporal workflow metadata`. */
 export function currentDetails(facts: RunFacts, wait: Wait | null, spend: RunSpend): string {
   const cap = spend.maxUsd === null ? 'no cap' : `cap $${spend.maxUsd.toFixed(2)}`;
-  const uncounted = spend.blindTo.length > 0 ? `, without prices and so not counted: ${spend.blindTo.join(', ')}` : '';
+  const setAside = spend.reservedUsd > 0 ? `, up to $${spend.reservedUsd.toFixed(4)} set aside for trials under way` : '';
+  const uncounted =
+    spend.blindTo.length > 0
+      ? `, without prices and so not counted${spend.maxUsd === null ? '' : ', nor seen by the cap'}: ${spend.blindTo.join(', ')}`
+      : '';
   const parts = [
     `**${facts.outcome ?? facts.phase}** · step ${facts.step} of ${facts.pinned?.plan.steps ?? '?'}`,
     ...(facts.phase === 'warmup' && facts.warmup
       ? [`Warm-up: ${facts.warmup.updates} of ${facts.pinned?.plan.warmup.steps ?? '?'} updates`]
       : []),
     ...(wait ? [`Waits for **${wait.id}**: ${wait.question}`, ...wait.answers.map(commandBlock)] : []),
-    `Spent ${isUnknown(spend) ? 'an unknown amount' : `$${spend.usd.toFixed(4)}`} (${cap})${uncounted}`,
+    `Spent ${isUnknown(spend) ? 'an unknown amount' : `$${spend.usd.toFixed(4)}`} (${cap})${setAside}${uncounted}`,
     ...(facts.rows.length > 0 ? [rowsBlock(facts.rows.slice(-ROWS_SHOWN))] : []),
     ...facts.notices.map((notice) => `> ${notice}`),
   ];

@@ -20,7 +20,7 @@ const ANSWERS: readonly (Answer & { readonly extra?: Record<string, unknown> })[
   { command: 'approve', about: 'promote the accepted weights', message: 'decidePromotion', to: 'promotion', extra: { approve: true } },
   { command: 'reject', about: 'do not promote them', message: 'decidePromotion', to: 'promotion', extra: { approve: false } },
   { command: 'pause', about: 'pause before the next piece of work', message: 'pause' },
-  { command: 'resume', about: 'go on after a pause', message: 'resume' },
+  { command: 'resume', about: 'go on after a pause, or when the service was paid', message: 'resume' },
   { command: 'stop', about: 'save what there is, then end the run as stopped', message: 'stop' },
 ];
 

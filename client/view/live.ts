@@ -3,7 +3,7 @@ import type { RunStatus, TrialProgress } from '../../workflows/messages.ts';
 import type { Colors } from '../console.ts';
 import type { Snapshot } from '../follow.ts';
 import { evaluationText } from './evaluations-table.ts';
-import { bar, number } from './format.ts';
+import { bar, number, usd } from './format.ts';
 import { heldUpText } from './held-up-text.ts';
 import { learned } from './row-text.ts';
 import { spendText } from './spend-text.ts';
@@ -22,6 +22,7 @@ export function liveLines({ status, progress, heldUp, trouble }: Snapshot, color
     line('trials', progress ? trials(progress) : '–'),
     line('learning', learning(status)),
     line('spend', spendText(status.spend)),
+    ...(progress && progress.reservedUsd > 0 ? [line('', reserved(progress))] : []),
     ...(status.evaluations.length > 0 ? [line('held out', status.evaluations.map(evaluationText).join(' · '))] : []),
     ...status.interim.slice(-1).map((newest) => line('interim', `${evaluationText(newest)} on training tasks`)),
     ...status.notices.slice(-2).map((notice) => line('note', colors.yellow(notice))),
@@ -49,6 +50,11 @@ function warmup({ updates, steps, lossNatsPerToken }: NonNullable<RunStatus['war
 function trials({ label, trials, done, running, executed, passed, infraFailed }: TrialProgress): string {
   const failed = infraFailed > 0 ? `, ${infraFailed} infra-failed` : '';
   return `${bar(done, trials, BAR_WIDTH)} ${done}/${trials} of ${label}, ${running} running, solved ${passed}/${executed}${failed}`;
+}
+
+/** Of the child that runs now; the run itself books it when it ends. */
+function reserved({ spentUsd, reservedUsd }: TrialProgress): string {
+  return `with the trials of now ${usd(spentUsd)} · set aside ${usd(reservedUsd)}`;
 }
 
 function learning({ lastRow }: RunStatus): string {

@@ -8,12 +8,17 @@ import { wrapped } from './wrap.ts';
 /** What a run has spent, by meter, with its cap, its forecast and what the cap cannot see; within 80 columns. */
 export function spendTable(spend: RunSpend, colors: Colors): string {
   const lines = spend.lines.length === 0 ? [] : [meterTable('spend by meter', spend.lines, colors)];
-  const sums = [spentText(spend), capText(spend), forecastText(spend)].filter((text) => text !== '');
+  const sums = [spentText(spend), reservedText(spend), capText(spend), forecastText(spend), lostText(spend)].filter((text) => text !== '');
   return [...lines, ...sums.map((text) => wrapped(text))].join('\n');
 }
 
 const spentText = ({ usd: pricedUsd, lines }: RunSpend) =>
   lines.length === 0 ? 'Spent: nothing yet.' : `Spent: ${pricedSum(pricedUsd, lines)}.`;
+
+const reservedText = ({ reservedUsd }: RunSpend) => (reservedUsd > 0 ? `Set aside for trials under way: up to ${usd(reservedUsd)}.` : '');
+
+const lostText = ({ lostCalls }: RunSpend) =>
+  lostCalls > 0 ? `Lost calls: ${lostCalls}, charged at the most that they may have cost.` : '';
 
 function capText({ maxUsd, blindTo }: RunSpend): string {
   const blind = blindTo.join(', ');

@@ -1,4 +1,5 @@
 import type { Evidence } from '../gate/evidence.ts';
+import { isUnknown } from '../measures/spend.ts';
 import type { GateVerdict, SavedWeights, Spend } from '../run/results.ts';
 
 export type CardFacts = {
@@ -10,7 +11,8 @@ export type CardFacts = {
   readonly verdict: GateVerdict;
   readonly weights: SavedWeights;
   readonly steps: number;
-  readonly spend: Spend;
+  /** `maxUsd`: the cap of the run, null where there was none. */
+  readonly spend: Spend & { readonly maxUsd: number | null };
 };
 
 /** What a person should know before using an adapter, in Markdown. */
@@ -32,12 +34,22 @@ export function modelCard(facts: CardFacts): string {
     `Over the threshold: ${evidence(verdict.overThreshold)} (information only).`,
     `Evaluation protocol \`${verdict.protocolHash.slice(0, 12)}\`, ${verdict.earlierGates} gates before this one on the same protocol.`,
     '',
-    `Spent $${spend.usd.toFixed(4)}${spend.blindTo.length > 0 ? `, not counting meters without a price: ${spend.blindTo.join(', ')}` : ''}.`,
+    spentText(spend),
     '',
     `- sampler weights: \`${weights.samplerPath}\``,
     `- training state: \`${weights.statePath}\``,
     '',
   ].join('\n');
+}
+
+function spentText({ usd, lines, blindTo, maxUsd }: CardFacts['spend']): string {
+  const spent = isUnknown({ lines, blindTo }) ? 'an unknown amount' : `$${usd.toFixed(4)}`;
+  const cap = maxUsd === null ? 'without a cap' : `under a cap of $${maxUsd.toFixed(2)}`;
+  const unseen =
+    blindTo.length === 0
+      ? ''
+      : `, ${maxUsd === null ? 'not counting' : 'which could not see'} meters without a price: ${blindTo.join(', ')}`;
+  return `Spent ${spent} ${cap}${unseen}.`;
 }
 
 const percent = (rate: number | null) => (rate === null ? 'not measured' : `${(rate * 100).toFixed(1)} %`);

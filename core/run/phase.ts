@@ -29,10 +29,13 @@ export const OUTCOMES = [
 ] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
+/** What a run can wait for. */
+export const WAIT_KINDS = ['cost', 'budget', 'billing', 'teacher', 'promotion', 'pause'] as const;
+
 /** A question only a person can answer, with the command that answers it. */
 export type Wait = {
   readonly id: string;
-  readonly kind: 'cost' | 'budget' | 'billing' | 'teacher' | 'promotion' | 'pause';
+  readonly kind: (typeof WAIT_KINDS)[number];
   readonly question: string;
   readonly answers: readonly string[];
   readonly since: string;
