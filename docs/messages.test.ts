@@ -9,7 +9,10 @@ const PAGE = readFileSync(join(import.meta.dirname, 'messages.md'), 'utf8');
 /** The names in the first column of the table under this head. */
 function tableOf(head: string): string[] {
   const rows = PAGE.slice(PAGE.indexOf(head)).split('\n').slice(2);
-  const own = rows.slice(0, rows.findIndex((row) => !row.startsWith('|')));
+  const own = rows.slice(
+    0,
+    rows.findIndex((row) => !row.startsWith('|')),
+  );
   return own.flatMap((row) => [...(row.split('|')[1] ?? '').matchAll(/`(\w+)`/g)].map(([, name = '']) => name));
 }
 

@@ -53,7 +53,10 @@ test('an evaluation that executed nothing is a dash, and one that passed nothing
 
 test.each([
   [runSpend({ teacher_sample: [1, null] }, { forecastUsd: 0 }), 'unknown, no cap · not counted: teacher_sample (no price)'],
-  [runSpend({ teacher_sample: [1, null] }, { maxUsd: 2, forecastUsd: 0 }), 'unknown of $2.00 · not seen by the cap: teacher_sample (no price)'],
+  [
+    runSpend({ teacher_sample: [1, null] }, { maxUsd: 2, forecastUsd: 0 }),
+    'unknown of $2.00 · not seen by the cap: teacher_sample (no price)',
+  ],
   [runSpend({ teacher_sample: [1, 0] }, { forecastUsd: 0 }), '$0.0000, no cap · forecast $0.0000'],
   [runSpend({}), '$0.0000, no cap'],
 ])('spend without any price is unknown, never zero: %#', (spend, told) => expect(spendText(spend)).toBe(told));
