@@ -51,6 +51,12 @@ test('a full context ends the episode, which is graded', async () => {
   expect(run).toMatchObject({ reward: 1, executed: true, stopReason: 'overflow', agentTurns: 1 });
 });
 
+test('a trial that has used up what it may cost ends there, and is graded as it stands', async () => {
+  const limit = { status: 400, body: { error: { message: 'no more', code: 'usd_limit_reached' } } };
+  const run = await setting.run(runner, (turn) => (turn === 0 ? 'cp sun map' : limit));
+  expect(run).toMatchObject({ reward: 1, executed: true, stopReason: 'usd_limit', agentTurns: 1 });
+});
+
 test('the last allowed turn still acts', async () => {
   const run = await setting.run(runner, (turn) => ['ls', 'cp sun map', 'rm map'][turn] ?? 'done', { agentKwargs: { max_turns: 2 } });
   expect(run).toMatchObject({ reward: 1, stopReason: 'max_turns', agentTurns: 2 });

@@ -8,7 +8,7 @@ import { setBudgetUpdate, statusQuery, stopUpdate } from '../../workflows/messag
 import { localServer } from './environment.ts';
 import { ESTIMATE, trialFor } from './facts.ts';
 import { type AllActivities, fakeActivities } from './fake-activities.ts';
-import { ask, type Handle, notingIn, resolvedAs, serverOfFile, startIn, waitsFor } from './runs.ts';
+import { ask, type Handle, notingIn, replay, resolvedAs, serverOfFile, startIn, waitsFor } from './runs.ts';
 
 const env = serverOfFile(localServer);
 const start = startIn(env);
@@ -136,6 +136,7 @@ describe('a cap that is moved while trials run', () => {
       held.flow();
       expect(await handle.result()).toMatchObject({ outcome: 'accepted' });
       expect((await status(handle)).decisions).toMatchObject([{ message: 'setBudget', waitId: null }]);
+      await replay(env(), handle.workflowId, `${handle.workflowId}.step-0001`);
     });
   });
 
@@ -208,6 +209,7 @@ describe('a run that waits at its cap', () => {
       expect((await status(handle)).waitingFor?.question).toMatch(/^the teacher evaluation has run 4 of 6 trials/);
       await raise(handle, 10);
       expect(await handle.result()).toMatchObject({ outcome: 'accepted' });
+      await replay(env(), handle.workflowId, `${handle.workflowId}.eval-teacher`);
     });
     expect(new Set(ids).size).toBe(ids.length);
   });
