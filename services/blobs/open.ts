@@ -1,0 +1,18 @@
+import { FileObjectStore } from './file-object-store.ts';
+import type { ObjectStore } from './object-store.ts';
+import { type S3Server, s3Client } from './s3-client.ts';
+import { S3ObjectStore, type S3Place } from './s3-object-store.ts';
+
+/** Where a project keeps what it must not lose: a folder of this machine, or a bucket that machines share. */
+export type StoreLocation = { readonly kind: 'folder'; readonly path: string } | ({ readonly kind: 's3' } & S3Place & S3Server);
+
+/**
+ * Opens the store that the app settings name. A bucket is asked once whether it can be written and honours conditional writes.
+ * @throws S3SettingsMissing, ConditionalWritesMissing, or what the server refuses
+ */
+export async function openObjectStore({ blobStore }: { readonly blobStore: StoreLocation }): Promise<ObjectStore> {
+  if (blobStore.kind === 'folder') return new FileObjectStore(blobStore.path);
+  const store = new S3ObjectStore(s3Client(blobStore), blobStore);
+  await store.probe();
+  return store;
+}
