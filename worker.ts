@@ -12,7 +12,7 @@ import { ModelAccess } from './activities/model-access.ts';
 import { createPreflightActivities, createSandboxActivities } from './activities/preflight.ts';
 import { createPromotionActivities } from './activities/promotion.ts';
 import { createRolloutActivities } from './activities/rollouts.ts';
-import { RunFolder } from './activities/run-folder.ts';
+import { runFiles } from './activities/run-files.ts';
 import { RunRecords } from './activities/run-records.ts';
 import { createTeacherActivities } from './activities/teacher.ts';
 import { createTrainingActivities, type TrainingDeps } from './activities/training.ts';
@@ -21,7 +21,7 @@ import { createWarmupTrainingActivities } from './activities/warm-up-training.ts
 import { servingEndpointOf } from './core/promotion/handoff.ts';
 import { HarnessDocument } from './core/run/agents.ts';
 import { BlobStore } from './services/blobs/blob-store.ts';
-import { FileObjectStore } from './services/blobs/file-object-store.ts';
+import { openObjectStore } from './services/blobs/open.ts';
 import { startGateway } from './services/gateway/index.ts';
 import { HarborRunner, harborPython, makeScratchDir, scratchRoot } from './services/harbor/index.ts';
 import { endWithParent } from './services/processes/index.ts';
@@ -55,16 +55,16 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
   cleanup.defer(() => connection.close());
   if (roles.includes('control')) await registerSearchAttributes(connection, namespace, Object.values(SEARCH_ATTRIBUTES));
 
-  const objects = new FileObjectStore(settings.blobStore);
+  const objects = await openObjectStore(settings);
   const blobs = new BlobStore(objects);
   const records = new RunRecords(blobs);
-  const folderOf = (runDir: string) => new RunFolder(PROJECT_ROOT, runDir);
+  const folderOf = runFiles(objects, PROJECT_ROOT);
   const models = cleanup.use(new ModelAccess((onWait) => TinkerClient.connect({ tags: ['stillroom'], onWait })));
   const common = { connection, namespace, dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER } };
   const workers: Worker[] = [];
 
   if (roles.includes('control')) {
-    const gates = new GateBook(join(stateDir, 'gates.jsonl'));
+    const gates = new GateBook(objects);
     workers.push(
       await Worker.create({
         ...common,
@@ -77,9 +77,9 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
           ...createInputActivities({
             records,
             blobs,
+            objects,
             projectRoot: PROJECT_ROOT,
             settings,
-            folderOf,
             harnesses: new HarnessStore(join(stateDir, 'harnesses'), HarnessDocument),
           }),
           ...createMetricsActivities({ records, blobs, folderOf }),

@@ -8,7 +8,7 @@ import { spendOf } from '../core/measures/spend.ts';
 import { addUsage } from '../core/measures/usage.ts';
 import type { EvalLabel, EvalResult, GateVerdict, TaskTally } from '../core/run/results.ts';
 import type { ModelRef, TrialSummary } from '../core/run/trial.ts';
-import type { RunFolder } from './run-folder.ts';
+import type { RunFiles, RunPlace } from './run-files.ts';
 import type { RunRecords } from './run-records.ts';
 
 export type EvaluationOrder = {
@@ -22,7 +22,7 @@ export type GateOrder = { readonly run: BlobRef; readonly teacher: EvalResult; r
 
 export type EvaluationDeps = {
   readonly records: RunRecords;
-  readonly folderOf: (runDir: string) => RunFolder;
+  readonly folderOf: (run: RunPlace) => RunFiles;
   /** The project's record of gates by protocol; returns how many this protocol had before this run's. */
   readonly countGate: (protocolHash: string, runId: string) => Promise<number>;
 };
@@ -41,7 +41,8 @@ export function createEvaluationActivities({ records, folderOf, countGate }: Eva
      * run can import. Fails when none was executed.
      */
     async closeEvaluation({ run, label, model, trials, startedAtMs }: EvaluationOrder): Promise<EvalResult> {
-      const { config, runDir, holdout } = await records.load(run);
+      const record = await records.load(run);
+      const { config, holdout } = record;
       const executed = trials.filter((trial) => trial.executed);
       const counted = { trials: trials.length, executedTrials: executed.length };
       try {
@@ -67,12 +68,12 @@ export function createEvaluationActivities({ records, folderOf, countGate }: Eva
         usd: spendOf(config.pricing, usage.meters).usd,
         wallMs: Date.now() - startedAtMs,
       };
-      const folder = folderOf(runDir);
-      await folder.writeJson(`eval-${label}.json`, { ...result, outcomes: trials });
+      const files = folderOf(record);
+      await files.writeJson(`eval-${label}.json`, { ...result, outcomes: trials });
       const which = BASELINES[label];
       if (which) {
         const measured = { which, evaluation: result, taskIds: holdout.map(({ id }) => id), attempts: config.gate.k, trials };
-        await folder.writeJson(`baseline-${which}.json`, baselineReport(measured));
+        await files.writeJson(`baseline-${which}.json`, baselineReport(measured));
       }
       return result;
     },
@@ -89,7 +90,8 @@ export function createEvaluationActivities({ records, folderOf, countGate }: Eva
 
     /** Whether the trained student earned promotion, with the evidence a person should see beside the verdict. */
     async decideGate({ run, teacher, before, after }: GateOrder): Promise<GateVerdict> {
-      const { config, protocolHash, runId, runDir } = await records.load(run);
+      const record = await records.load(run);
+      const { config, protocolHash, runId } = record;
       const evidence = evidenceOf(teacher, before, after, config.gate);
       const { accepted, reasons, threshold } = decideGate({
         teacher: teacher.solveRate,
@@ -110,7 +112,7 @@ export function createEvaluationActivities({ records, folderOf, countGate }: Eva
         protocolHash,
         earlierGates: await countGate(protocolHash, runId),
       };
-      await folderOf(runDir).writeJson('gate.json', verdict);
+      await folderOf(record).writeJson('gate.json', verdict);
       return verdict;
     },
   };

@@ -5,7 +5,8 @@ import { modelCard } from '../core/promotion/model-card.ts';
 import type { AdapterRecord, GateVerdict, Handoff, SavedWeights, Spend } from '../core/run/results.ts';
 import { SettingsUnusable, writeModelsAgent } from '../services/stores/agent-settings.ts';
 import type { VersionStore } from '../services/stores/version-store.ts';
-import { jsonText, type RunFolder } from './run-folder.ts';
+import type { RunFiles, RunPlace } from './run-files.ts';
+import { jsonText } from './run-folder.ts';
 import type { RunRecords } from './run-records.ts';
 
 export type AdapterOrder = {
@@ -20,7 +21,7 @@ export type AdapterOrder = {
 export type PromotionDeps = {
   readonly records: RunRecords;
   readonly adapters: VersionStore;
-  readonly folderOf: (runDir: string) => RunFolder;
+  readonly folderOf: (run: RunPlace) => RunFiles;
   readonly settingsPath: string;
   /** Where an agent reaches promoted weights. */
   readonly servingEndpoint: string;
@@ -34,11 +35,11 @@ export function createPromotionActivities({ records, adapters, folderOf, setting
   return {
     /** Writes the handoff to the run's folder, whatever the gate said: rejected weights may still be used by hand. */
     async writeHandoff({ run, weights }: { run: BlobRef; weights: SavedWeights }): Promise<Handoff> {
-      const { config, runDir } = await records.load(run);
-      const toml = handoffFor(config.student.base_model, weights.samplerPath, servingEndpoint);
-      const folder = folderOf(runDir);
-      await folder.write('handoff.toml', toml);
-      return { path: `${folder.path}/handoff.toml`, toml };
+      const record = await records.load(run);
+      const toml = handoffFor(record.config.student.base_model, weights.samplerPath, servingEndpoint);
+      const files = folderOf(record);
+      await files.write('handoff.toml', toml);
+      return { path: `${files.path}/handoff.toml`, toml };
     },
 
     /** Keeps accepted weights as the next version of the agent's adapter: model card, handoff, and the record of the gate. */

@@ -14,7 +14,7 @@ import { TokenError } from '../core/tokens/token-error.ts';
 import { drawWarmupBatch } from '../core/training/warm-up.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import { getJson, putJson } from '../services/blobs/json.ts';
-import type { RunFolder } from './run-folder.ts';
+import type { RunFiles, RunPlace } from './run-files.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
 import { teacherIdentity } from './warm-up-input.ts';
 import { type BuiltSet, buildWarmupSet, NothingToWarmUpOn } from './warm-up-set.ts';
@@ -22,7 +22,7 @@ import { type BuiltSet, buildWarmupSet, NothingToWarmUpOn } from './warm-up-set.
 export type WarmupDeps = {
   readonly records: RunRecords;
   readonly blobs: BlobStore;
-  readonly folderOf: (runDir: string) => RunFolder;
+  readonly folderOf: (run: RunPlace) => RunFiles;
 };
 export type WarmupActivities = ReturnType<typeof createWarmupActivities>;
 
@@ -31,7 +31,7 @@ export function createWarmupActivities({ records, blobs, folderOf }: WarmupDeps)
     /** Keeps what the teacher played: as a blob for this run, as a file in its folder for later ones. */
     async keepTrajectories({ run, trajectories }: { run: BlobRef; trajectories: readonly Trajectory[] }): Promise<BlobRef> {
       const record = await records.load(run);
-      await folderOf(record.runDir).writeJson(TRAJECTORY_FILE, documentOf(record, trajectories));
+      await folderOf(record).writeJson(TRAJECTORY_FILE, documentOf(record, trajectories));
       return putJson(blobs.of(record.runId), trajectories);
     },
 
@@ -39,7 +39,7 @@ export function createWarmupActivities({ records, blobs, folderOf }: WarmupDeps)
     async gatherWarmup({ run, list }: { run: BlobRef; list: BlobRef | null }): Promise<WarmupSet> {
       const record = await records.load(run);
       const { config, runDir, warmupTrajectories: loaded } = record;
-      if (loaded) await folderOf(runDir).writeJson(TRAJECTORY_FILE, loaded);
+      if (loaded) await folderOf(record).writeJson(TRAJECTORY_FILE, loaded);
       const trajectories = loaded ? trajectoriesIn(loaded) : await listed(list, blobs);
       try {
         const built = await buildWarmupSet(trajectories, config, blobs);
@@ -63,10 +63,9 @@ export function createWarmupActivities({ records, blobs, folderOf }: WarmupDeps)
       return drawWarmupBatch({ datums, batchSize: batchSize(config), update, runName: runId });
     },
 
-    /** Appends a row to `warmup.jsonl`. An update that is noted twice has two lines; the last one counts. */
+    /** Keeps the row of an update, and brings `warmup.jsonl` up to date. */
     async noteWarmup({ run, row }: { run: BlobRef; row: WarmupRow }): Promise<void> {
-      const { runDir } = await records.load(run);
-      await folderOf(runDir).append('warmup.jsonl', JSON.stringify(row));
+      await folderOf(await records.load(run)).keepRow('warmup-rows', row.update, row, async () => row);
     },
   };
 }

@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { execaNode } from 'execa';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type S3Server, startS3Server } from '../../test/support/s3/server.ts';
-import type { ObjectEntry, ObjectStore } from './object-store.ts';
-import { openObjectStore, type StoreLocation } from './open.ts';
+import type { StoreLocation } from '../settings/index.ts';
+import { listed, type ObjectStore } from './object-store.ts';
+import { openObjectStore } from './open.ts';
 
 const BUCKET = 'lab';
 let server: S3Server;
@@ -42,12 +43,7 @@ describe.each(PLACES)('objects in %s', (_, newPlace) => {
   });
 
   const textAt = async (key: string) => new TextDecoder().decode((await store.get(key)) ?? bytes('nothing'));
-  const entriesBelow = async (prefix: string) => {
-    const entries: ObjectEntry[] = [];
-    for await (const entry of store.list(prefix)) entries.push(entry);
-    return entries;
-  };
-  const keysBelow = async (prefix: string) => (await entriesBelow(prefix)).map(({ key }) => key);
+  const keysBelow = async (prefix: string) => (await listed(store, prefix)).map(({ key }) => key);
 
   it('are put, read, replaced and deleted', async () => {
     expect(await store.get('a/b')).toBeNull();
@@ -91,7 +87,7 @@ describe.each(PLACES)('objects in %s', (_, newPlace) => {
     await new Promise((resolve) => setTimeout(resolve, 30));
     writer.kill('SIGKILL');
     expect((await writer).signal).toBe('SIGKILL');
-    const found = await entriesBelow('');
+    const found = await listed(store, '');
     expect(found.map(({ key }) => key)).toContain('put/0');
     for (const entry of found) expect(entry).toMatchObject({ bytes: 8 << 20 });
   });
@@ -99,7 +95,7 @@ describe.each(PLACES)('objects in %s', (_, newPlace) => {
   it('are listed below a prefix in the order of their keys, with sizes and times', async () => {
     for (const key of ['runs/b', 'runs/a/2', 'runs/a/10', 'runs/a.b/1', 'other', 'runs/A/1']) await store.put(key, bytes(key));
     expect(await keysBelow('')).toEqual(['other', 'runs/A/1', 'runs/a.b/1', 'runs/a/10', 'runs/a/2', 'runs/b']);
-    const [first, second] = await entriesBelow('runs/a/');
+    const [first, second] = await listed(store, 'runs/a/');
     expect([first, second]).toMatchObject([{ key: 'runs/a/10', bytes: 9 }, { key: 'runs/a/2' }]);
     expect(Math.abs((first?.modifiedAtMs ?? 0) - Date.now())).toBeLessThan(60_000);
     expect(await keysBelow('nowhere/')).toEqual([]);

@@ -1,10 +1,8 @@
+import type { StoreLocation } from '../settings/index.ts';
 import { FileObjectStore } from './file-object-store.ts';
 import type { ObjectStore } from './object-store.ts';
-import { type S3Server, s3Client } from './s3-client.ts';
-import { S3ObjectStore, type S3Place } from './s3-object-store.ts';
-
-/** Where a project keeps what it must not lose: a folder of this machine, or a bucket that machines share. */
-export type StoreLocation = { readonly kind: 'folder'; readonly path: string } | ({ readonly kind: 's3' } & S3Place & S3Server);
+import { s3Client } from './s3-client.ts';
+import { S3ObjectStore } from './s3-object-store.ts';
 
 /**
  * Opens the store that the app settings name. A bucket is asked once whether it can be written and honours conditional writes.

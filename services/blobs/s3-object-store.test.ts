@@ -2,7 +2,9 @@ import { createServer, type IncomingMessage, request, type Server, type ServerRe
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { S3_ENV, type S3Server, startS3Server } from '../../test/support/s3/server.ts';
-import { openObjectStore, type StoreLocation } from './open.ts';
+import type { StoreLocation } from '../settings/index.ts';
+import { listed } from './object-store.ts';
+import { openObjectStore } from './open.ts';
 import { S3SettingsMissing, s3Client } from './s3-client.ts';
 import { S3ObjectStore } from './s3-object-store.ts';
 
@@ -81,7 +83,7 @@ it('a server that ignores conditions is refused before anything is written to it
     exitCode: 2,
     message: expect.stringMatching(/^s3:\/\/lab\/p\/ does not honour conditional writes .*overwrote the first/),
   });
-  expect(await Array.fromAsync(storeAt(old.endpoint).list(''))).toEqual([]);
+  expect(await listed(storeAt(old.endpoint), '')).toEqual([]);
 });
 
 it('a server that refuses conditions is refused too', async () => {
