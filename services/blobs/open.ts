@@ -6,7 +6,7 @@ import { S3ObjectStore } from './s3-object-store.ts';
 
 /**
  * Opens the store that the app settings name. A bucket is asked once whether it can be written and honours conditional writes.
- * @throws S3SettingsMissing, ConditionalWritesMissing, or what the server refuses
+ * @throws S3SettingsMissing, ObjectStoreUnusable, ConditionalWritesMissing
  */
 export async function openObjectStore({ blobStore }: { readonly blobStore: StoreLocation }): Promise<ObjectStore> {
   if (blobStore.kind === 'folder') return new FileObjectStore(blobStore.path);

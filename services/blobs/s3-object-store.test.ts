@@ -98,7 +98,10 @@ it('a server that refuses conditions is refused too', async () => {
 it('a bucket that is not there is an error, not an empty store', async () => {
   const missing = new S3ObjectStore(s3Client({ endpoint: server.endpoint, region: null }), { bucket: 'other', prefix: '' });
   await expect(missing.get('a')).rejects.toMatchObject({ name: 'NoSuchBucket' });
-  await expect(openObjectStore({ blobStore: at(server.endpoint, 'other') })).rejects.toMatchObject({ name: 'NoSuchBucket' });
+  await expect(openObjectStore({ blobStore: at(server.endpoint, 'other') })).rejects.toMatchObject({
+    name: 'ObjectStoreUnusable',
+    message: expect.stringMatching(/^the blob store s3:\/\/other\/p\/ cannot be used \(NoSuchBucket/),
+  });
 });
 
 it('bytes that were damaged on the way are not given out', async () => {

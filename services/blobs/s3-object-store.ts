@@ -20,6 +20,12 @@ export class ConditionalWritesMissing extends Error {
   }
 }
 
+/** The store cannot be used as it is set up: no such bucket, no right to write, no server. */
+export class ObjectStoreUnusable extends Error {
+  readonly exitCode = 2;
+  override readonly name = 'ObjectStoreUnusable';
+}
+
 export type S3Place = { readonly bucket: string; readonly prefix: string };
 
 /** How often a write that must only create is tried again after the server was busy with another one of the same key. */
@@ -82,14 +88,18 @@ export class S3ObjectStore implements ObjectStore {
         if (Key !== undefined) yield { key: Key.slice(this.prefix.length), bytes: Size ?? 0, modifiedAtMs: LastModified?.getTime() ?? 0 };
   }
 
-  /** Makes sure that the bucket is there and honours conditional writes. @throws ConditionalWritesMissing, or what the server refuses */
+  /** Makes sure that the bucket is there and honours conditional writes. @throws ConditionalWritesMissing, ObjectStoreUnusable */
   async probe(): Promise<void> {
     const key = `probe/${randomUUID()}`;
     const place = `s3://${this.bucket}/${this.prefix}`;
     const conditional = (text: string) => this.create(key, new TextEncoder().encode(text));
     try {
-      await conditional('first').catch((error) => {
-        throw statusOf(error) === 501 ? new ConditionalWritesMissing(place, 'it answers 501') : error;
+      await conditional('first').catch((error: Error) => {
+        if (statusOf(error) === 501) throw new ConditionalWritesMissing(place, 'it answers 501');
+        const problem = `${error.name}: ${error.message}`;
+        throw new ObjectStoreUnusable(
+          `the blob store ${place} cannot be used (${problem}): see blobStore in temporal.config.json and the AWS_… variables`,
+        );
       });
       if (await conditional('second')) throw new ConditionalWritesMissing(place, 'a second create of the same key overwrote the first');
     } finally {
