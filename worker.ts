@@ -28,6 +28,7 @@ import { endWithParent } from './services/processes/index.ts';
 import { type AppSettings, PROJECT_ROOT, readAppSettings } from './services/settings/index.ts';
 import { GateBook } from './services/stores/gate-book.ts';
 import { HarnessStore } from './services/stores/harness-store.ts';
+import { openShelf, type ShelfName } from './services/stores/open-shelf.ts';
 import { VersionStore } from './services/stores/version-store.ts';
 import { registerSearchAttributes } from './services/temporal/search-attributes.ts';
 import { PAYLOAD_CONVERTER, workflowBundle } from './services/temporal/workflow-bundle.ts';
@@ -65,6 +66,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
 
   if (roles.includes('control')) {
     const gates = new GateBook(objects);
+    const shelf = (name: ShelfName) => openShelf(name, stateDir, settings.blobStore, objects);
     workers.push(
       await Worker.create({
         ...common,
@@ -80,7 +82,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
             objects,
             projectRoot: PROJECT_ROOT,
             settings,
-            harnesses: new HarnessStore(join(stateDir, 'harnesses'), HarnessDocument),
+            harnesses: new HarnessStore(shelf('harnesses'), HarnessDocument),
           }),
           ...createMetricsActivities({ records, blobs, folderOf }),
           ...createEvaluationActivities({ records, folderOf, countGate: (protocolHash, runId) => gates.note(protocolHash, runId) }),
@@ -91,7 +93,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
           ...createPromotionActivities({
             records,
             folderOf,
-            adapters: new VersionStore(join(stateDir, 'adapters'), 'adapter'),
+            adapters: new VersionStore(shelf('adapters'), 'adapter'),
             settingsPath: join(stateDir, 'settings.toml'),
             servingEndpoint: settings.servingEndpoint ?? servingEndpointOf(process.env.TINKER_BASE_URL),
           }),
