@@ -34,6 +34,9 @@ import { PAYLOAD_CONVERTER, workflowBundle } from './services/temporal/workflow-
 import { TinkerClient } from './services/tinker/index.ts';
 import { SEARCH_ATTRIBUTES } from './workflows/search-attributes.ts';
 
+/** How long a worker that is told to end waits for calls that are paid for; who started it must give it a few seconds more. */
+const GRACE = '8s';
+
 /** What a worker process can do; each role has its own task queue. */
 export const ROLES = ['control', 'rollouts', 'training'] as const;
 export type Role = (typeof ROLES)[number];
@@ -62,6 +65,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
   const models = cleanup.use(new ModelAccess((onWait) => TinkerClient.connect({ tags: ['stillroom'], onWait })));
   const common = { connection, namespace, dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER } };
   const workers: Worker[] = [];
+  const draining = new AbortController();
 
   if (roles.includes('control')) {
     const gates = new GateBook(join(stateDir, 'gates.jsonl'));
@@ -73,6 +77,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
         maxCachedWorkflows: settings.workers.maxCachedWorkflows,
         stickyQueueScheduleToStartTimeout: '3s',
         maxConcurrentActivityTaskExecutions: settings.workers.controlSlots,
+        shutdownGraceTime: GRACE,
         activities: {
           ...createInputActivities({
             records,
@@ -82,12 +87,17 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
             folderOf,
             harnesses: new HarnessStore(join(stateDir, 'harnesses'), HarnessDocument),
           }),
-          ...createMetricsActivities({ records, blobs, folderOf }),
-          ...createEvaluationActivities({ records, folderOf, countGate: (protocolHash, runId) => gates.note(protocolHash, runId) }),
-          ...createWarmupActivities({ records, blobs, folderOf }),
-          ...createMirrorActivities({ records, folderOf }),
-          ...createPreflightActivities({ records, models }),
-          ...createTeacherActivities({ records, blobs, models }),
+          ...createMetricsActivities({ records, blobs, objects, folderOf }),
+          ...createEvaluationActivities({
+            records,
+            objects,
+            folderOf,
+            countGate: (protocolHash, runId) => gates.note(protocolHash, runId),
+          }),
+          ...createWarmupActivities({ records, blobs, objects, folderOf }),
+          ...createMirrorActivities({ records, objects, folderOf }),
+          ...createPreflightActivities({ records, objects, models }),
+          ...createTeacherActivities({ records, blobs, objects, models }),
           ...createPromotionActivities({
             records,
             folderOf,
@@ -106,14 +116,24 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
     const gateway = cleanup.use(await startGateway(settings.gateway));
     const harbor = resident(stateDir);
     cleanup.defer(async () => (await harbor.started())?.close());
-    const deps = { records, blobs, models, gateway, harbor: harbor.get, trialsDir, projectRoot: PROJECT_ROOT };
+    const deps = {
+      records,
+      blobs,
+      objects,
+      models,
+      gateway,
+      harbor: harbor.get,
+      trialsDir,
+      projectRoot: PROJECT_ROOT,
+      drain: draining.signal,
+    };
     workers.push(
       await Worker.create({
         ...common,
         taskQueue: settings.taskQueues.rollouts,
         maxConcurrentActivityTaskExecutions: settings.workers.rolloutSlots,
         maxHeartbeatThrottleInterval: '2s',
-        shutdownGraceTime: '2s',
+        shutdownGraceTime: GRACE,
         activities: { ...createRolloutActivities(deps), ...createSandboxActivities(deps) },
       }),
     );
@@ -138,6 +158,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
   return {
     ended,
     shutdown: () => {
+      draining.abort();
       for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
     },
   };

@@ -47,13 +47,15 @@ export const REWARDING = 'echo 0 > "$LOGS_DIR/verifier/reward.txt"\n';
 /** A project root in a temp folder: config, template, split files, and tasks a, b (to train on), x, y (held out). */
 export class Project implements AsyncDisposable {
   readonly root: string;
+  readonly objects: FileObjectStore;
   readonly blobs: BlobStore;
   readonly records: RunRecords;
   readonly harnesses: HarnessStore<HarnessDocument>;
 
   private constructor(root: string) {
     this.root = root;
-    this.blobs = new BlobStore(new FileObjectStore(join(root, 'blobs')));
+    this.objects = new FileObjectStore(join(root, 'blobs'));
+    this.blobs = new BlobStore(this.objects);
     this.records = new RunRecords(this.blobs);
     this.harnesses = new HarnessStore(join(root, '.stillroom/harnesses'), HarnessDocument);
   }

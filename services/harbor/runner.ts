@@ -5,7 +5,8 @@ import type { TrialConfig } from './trial-config.ts';
 import { readTrialFiles } from './trial-files.ts';
 import { readTrial, type TrialOutcome, type TrialReading } from './trial-result.ts';
 
-const CLOSE_GRACE_MS = 20_000;
+/** A worker that is told to end is killed some seconds after its trials were handed over. */
+const CLOSE_GRACE_MS = 5_000;
 
 export type RunTrialOptions = TrialReading & {
   /** Values the agent reads in memory, e.g. `STILLROOM_GATEWAY_KEY`; they are never written to a file. */
