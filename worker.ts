@@ -23,7 +23,7 @@ import { HarnessDocument } from './core/run/agents.ts';
 import { BlobStore } from './services/blobs/blob-store.ts';
 import { FileObjectStore } from './services/blobs/file-object-store.ts';
 import { startGateway } from './services/gateway/index.ts';
-import { HarborRunner, harborPython, makeScratchDir, scratchRoot } from './services/harbor/index.ts';
+import { HarborRunner, harborPython, makeScratchDir, scratchRoot, sweepSandboxes } from './services/harbor/index.ts';
 import { endWithParent } from './services/processes/index.ts';
 import { type AppSettings, PROJECT_ROOT, readAppSettings } from './services/settings/index.ts';
 import { GateBook } from './services/stores/gate-book.ts';
@@ -164,15 +164,16 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
   };
 }
 
-/** One harbor process for all trials of this worker, started with the first. */
+/** One harbor process for all trials of this worker, started with the first. What dead ones left on this machine goes at once. */
 function resident(stateDir: string) {
   let starting: Promise<HarborRunner> | null = null;
-  const start = async () =>
-    HarborRunner.start({
-      python: await harborPython(PROJECT_ROOT),
-      pluginDir: join(PROJECT_ROOT, 'harbor_plugin'),
-      home: join(stateDir, 'harbor-home'),
-    });
+  const options = async () => ({
+    python: await harborPython(PROJECT_ROOT),
+    pluginDir: join(PROJECT_ROOT, 'harbor_plugin'),
+    home: join(stateDir, 'harbor-home'),
+  });
+  const start = async () => HarborRunner.start(await options());
+  options().then(sweepSandboxes, () => {}); // without a Python the first trial says so
   return {
     get: () => {
       starting ??= start().catch((error) => {

@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { TrialCrashed, TrialRefused } from './errors.ts';
 import { RunnerProcess, type RunnerProcessOptions, type TrialMessage } from './runner-process.ts';
+import { sweepSandboxes } from './sweep.ts';
 import type { TrialConfig } from './trial-config.ts';
 import { readTrialFiles } from './trial-files.ts';
 import { readTrial, type TrialOutcome, type TrialReading } from './trial-result.ts';
@@ -101,6 +102,8 @@ export class HarborRunner implements AsyncDisposable {
     forget();
     // All of them ran in this process: a new one is only started by a later call.
     for (const trial of [...this.#waiting.values()]) trial.onDeath(process.death());
+    // One that was killed could not clear up; whether a later call comes, nobody knows.
+    if (!this.#closed) void sweepSandboxes(this.#options);
   }
 
   #deliver(message: TrialMessage): void {
