@@ -1,31 +1,7 @@
 import { expect, it } from 'vitest';
-import type { ObjectEntry, ObjectStore } from '../blobs/object-store.ts';
+import type { ObjectStore } from '../blobs/object-store.ts';
+import { MemoryObjects } from '../blobs/testing/memory-objects.ts';
 import { FencedLog, StaleAttempt } from './fenced-log.ts';
-
-/** Objects in memory. */
-class Objects implements ObjectStore {
-  readonly kept = new Map<string, Uint8Array>();
-  async get(key: string) {
-    return this.kept.get(key) ?? null;
-  }
-  async has(key: string) {
-    return this.kept.has(key);
-  }
-  async put(key: string, bytes: Uint8Array) {
-    this.kept.set(key, bytes);
-  }
-  async create(key: string, bytes: Uint8Array) {
-    if (this.kept.has(key)) return false;
-    this.kept.set(key, bytes);
-    return true;
-  }
-  async delete(key: string) {
-    this.kept.delete(key);
-  }
-  async *list(prefix: string): AsyncIterable<ObjectEntry> {
-    for (const key of [...this.kept.keys()].sort()) if (key.startsWith(prefix)) yield { key, bytes: 0, modifiedAtMs: 0 };
-  }
-}
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const texts = (entries: readonly Uint8Array[]) => entries.map((entry) => new TextDecoder().decode(entry));
@@ -35,7 +11,7 @@ const opened = async (objects: ObjectStore, name: string) => {
 };
 
 it('a later owner finds everything that was entered, in order', async () => {
-  const objects = new Objects();
+  const objects = new MemoryObjects();
   const { log, found } = await opened(objects, 'first');
   expect(found).toEqual([]);
   expect(await Promise.all([log.append(bytes('a')), log.append(bytes('b'))])).toEqual([1, 2]);
@@ -44,7 +20,7 @@ it('a later owner finds everything that was entered, in order', async () => {
 });
 
 it('an owner whose log was taken over can enter nothing more, whoever writes first', async () => {
-  const objects = new Objects();
+  const objects = new MemoryObjects();
   const { log: older } = await opened(objects, 'older');
   const { log: newer } = await opened(objects, 'newer');
   await expect(older.append(bytes('late'))).rejects.toBeInstanceOf(StaleAttempt);
@@ -55,7 +31,7 @@ it('an owner whose log was taken over can enter nothing more, whoever writes fir
 });
 
 it('of many that open at once each becomes owner in turn, and the last one stays', async () => {
-  const objects = new Objects();
+  const objects = new MemoryObjects();
   const all = await Promise.all(Array.from({ length: 8 }, (_, i) => opened(objects, `owner ${i}`)));
   const wrote = await Promise.allSettled(all.map(({ log }) => log.append(bytes('mine'))));
   expect(wrote.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
@@ -63,7 +39,7 @@ it('of many that open at once each becomes owner in turn, and the last one stays
 });
 
 it('an entry that was written though its write brought no answer is ours', async () => {
-  const objects = new Objects();
+  const objects = new MemoryObjects();
   const { log } = await opened(objects, 'first');
   const create = objects.create.bind(objects);
   objects.create = async (key, entry) => {
@@ -74,7 +50,7 @@ it('an entry that was written though its write brought no answer is ours', async
 });
 
 it('reads what a listing does not show yet', async () => {
-  const objects = new Objects();
+  const objects = new MemoryObjects();
   const { log } = await opened(objects, 'first');
   await log.append(bytes('a'));
   await log.append(bytes('b'));
@@ -85,7 +61,7 @@ it('reads what a listing does not show yet', async () => {
 });
 
 it('a claim that refuses leaves the log as it was', async () => {
-  const objects = new Objects();
+  const objects = new MemoryObjects();
   const { log } = await opened(objects, 'first');
   const other = new FencedLog(objects, 'work/');
   const refuse = (entries: readonly Uint8Array[]) => {
