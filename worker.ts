@@ -23,7 +23,7 @@ import { HarnessDocument } from './core/run/agents.ts';
 import { BlobStore } from './services/blobs/blob-store.ts';
 import { openObjectStore } from './services/blobs/open.ts';
 import { startGateway } from './services/gateway/index.ts';
-import { HarborRunner, harborPython, makeScratchDir, scratchRoot } from './services/harbor/index.ts';
+import { HarborRunner, harborPython, makeScratchDir, scratchRoot, sweepSandboxes } from './services/harbor/index.ts';
 import { endWithParent } from './services/processes/index.ts';
 import { type AppSettings, PROJECT_ROOT, readAppSettings } from './services/settings/index.ts';
 import { GateBook } from './services/stores/gate-book.ts';
@@ -34,6 +34,9 @@ import { registerSearchAttributes } from './services/temporal/search-attributes.
 import { PAYLOAD_CONVERTER, workflowBundle } from './services/temporal/workflow-bundle.ts';
 import { TinkerClient } from './services/tinker/index.ts';
 import { SEARCH_ATTRIBUTES } from './workflows/search-attributes.ts';
+
+/** How long a worker that is told to end waits for calls that are paid for; who started it must give it a few seconds more. */
+const GRACE = '8s';
 
 /** What a worker process can do; each role has its own task queue. */
 export const ROLES = ['control', 'rollouts', 'training'] as const;
@@ -63,6 +66,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
   const models = cleanup.use(new ModelAccess((onWait) => TinkerClient.connect({ tags: ['stillroom'], onWait })));
   const common = { connection, namespace, dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER } };
   const workers: Worker[] = [];
+  const draining = new AbortController();
 
   if (roles.includes('control')) {
     const gates = new GateBook(objects);
@@ -75,6 +79,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
         maxCachedWorkflows: settings.workers.maxCachedWorkflows,
         stickyQueueScheduleToStartTimeout: '3s',
         maxConcurrentActivityTaskExecutions: settings.workers.controlSlots,
+        shutdownGraceTime: GRACE,
         activities: {
           ...createInputActivities({
             records,
@@ -84,12 +89,17 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
             settings,
             harnesses: new HarnessStore(shelf('harnesses'), HarnessDocument),
           }),
-          ...createMetricsActivities({ records, blobs, folderOf }),
-          ...createEvaluationActivities({ records, folderOf, countGate: (protocolHash, runId) => gates.note(protocolHash, runId) }),
-          ...createWarmupActivities({ records, blobs, folderOf }),
-          ...createMirrorActivities({ records, folderOf }),
-          ...createPreflightActivities({ records, models }),
-          ...createTeacherActivities({ records, blobs, models }),
+          ...createMetricsActivities({ records, blobs, objects, folderOf }),
+          ...createEvaluationActivities({
+            records,
+            objects,
+            folderOf,
+            countGate: (protocolHash, runId) => gates.note(protocolHash, runId),
+          }),
+          ...createWarmupActivities({ records, blobs, objects, folderOf }),
+          ...createMirrorActivities({ records, objects, folderOf }),
+          ...createPreflightActivities({ records, objects, models }),
+          ...createTeacherActivities({ records, blobs, objects, models }),
           ...createPromotionActivities({
             records,
             folderOf,
@@ -108,14 +118,24 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
     const gateway = cleanup.use(await startGateway(settings.gateway));
     const harbor = resident(stateDir);
     cleanup.defer(async () => (await harbor.started())?.close());
-    const deps = { records, blobs, models, gateway, harbor: harbor.get, trialsDir, projectRoot: PROJECT_ROOT };
+    const deps = {
+      records,
+      blobs,
+      objects,
+      models,
+      gateway,
+      harbor: harbor.get,
+      trialsDir,
+      projectRoot: PROJECT_ROOT,
+      drain: draining.signal,
+    };
     workers.push(
       await Worker.create({
         ...common,
         taskQueue: settings.taskQueues.rollouts,
         maxConcurrentActivityTaskExecutions: settings.workers.rolloutSlots,
         maxHeartbeatThrottleInterval: '2s',
-        shutdownGraceTime: '2s',
+        shutdownGraceTime: GRACE,
         activities: { ...createRolloutActivities(deps), ...createSandboxActivities(deps) },
       }),
     );
@@ -140,20 +160,22 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
   return {
     ended,
     shutdown: () => {
+      draining.abort();
       for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
     },
   };
 }
 
-/** One harbor process for all trials of this worker, started with the first. */
+/** One harbor process for all trials of this worker, started with the first. What dead ones left on this machine goes at once. */
 function resident(stateDir: string) {
   let starting: Promise<HarborRunner> | null = null;
-  const start = async () =>
-    HarborRunner.start({
-      python: await harborPython(PROJECT_ROOT),
-      pluginDir: join(PROJECT_ROOT, 'harbor_plugin'),
-      home: join(stateDir, 'harbor-home'),
-    });
+  const options = async () => ({
+    python: await harborPython(PROJECT_ROOT),
+    pluginDir: join(PROJECT_ROOT, 'harbor_plugin'),
+    home: join(stateDir, 'harbor-home'),
+  });
+  const start = async () => HarborRunner.start(await options());
+  options().then(sweepSandboxes, () => {}); // without a Python the first trial says so
   return {
     get: () => {
       starting ??= start().catch((error) => {

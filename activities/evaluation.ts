@@ -8,8 +8,10 @@ import { spendOf } from '../core/measures/spend.ts';
 import { addUsage } from '../core/measures/usage.ts';
 import type { EvalLabel, EvalResult, GateVerdict, TaskTally } from '../core/run/results.ts';
 import type { ModelRef, TrialSummary } from '../core/run/trial.ts';
+import type { ObjectStore } from '../services/blobs/object-store.ts';
 import type { RunFiles, RunPlace } from './run-files.ts';
 import type { RunRecords } from './run-records.ts';
+import { sweepBatch } from './sweep-calls.ts';
 
 export type EvaluationOrder = {
   readonly run: BlobRef;
@@ -22,6 +24,7 @@ export type GateOrder = { readonly run: BlobRef; readonly teacher: EvalResult; r
 
 export type EvaluationDeps = {
   readonly records: RunRecords;
+  readonly objects: ObjectStore;
   readonly folderOf: (run: RunPlace) => RunFiles;
   /** The project's record of gates by protocol; returns how many this protocol had before this run's. */
   readonly countGate: (protocolHash: string, runId: string) => Promise<number>;
@@ -34,7 +37,7 @@ const INFORMATIVE_CONFIDENCE = 0.95;
 /** Evaluations that are baselines. */
 const BASELINES: Readonly<Partial<Record<EvalLabel, 'teacher' | 'student'>>> = { teacher: 'teacher', 'student-before': 'student' };
 
-export function createEvaluationActivities({ records, folderOf, countGate }: EvaluationDeps) {
+export function createEvaluationActivities({ records, objects, folderOf, countGate }: EvaluationDeps) {
   return {
     /**
      * Counts an evaluation's trials, overall and per task, and writes them to the run's folder; baselines also as the report that another
@@ -42,7 +45,7 @@ export function createEvaluationActivities({ records, folderOf, countGate }: Eva
      */
     async closeEvaluation({ run, label, model, trials, startedAtMs }: EvaluationOrder): Promise<EvalResult> {
       const record = await records.load(run);
-      const { config, holdout } = record;
+      const { config, holdout, runId } = record;
       const executed = trials.filter((trial) => trial.executed);
       const counted = { trials: trials.length, executedTrials: executed.length };
       try {
@@ -75,6 +78,11 @@ export function createEvaluationActivities({ records, folderOf, countGate }: Eva
         const measured = { which, evaluation: result, taskIds: holdout.map(({ id }) => id), attempts: config.gate.k, trials };
         await files.writeJson(`baseline-${which}.json`, baselineReport(measured));
       }
+      await sweepBatch(
+        objects,
+        runId,
+        trials.map(({ trialId }) => trialId),
+      );
       return result;
     },
 

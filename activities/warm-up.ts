@@ -14,25 +14,34 @@ import { TokenError } from '../core/tokens/token-error.ts';
 import { drawWarmupBatch } from '../core/training/warm-up.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import { getJson, putJson } from '../services/blobs/json.ts';
+import type { ObjectStore } from '../services/blobs/object-store.ts';
 import type { RunFiles, RunPlace } from './run-files.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
+import { sweepBatch } from './sweep-calls.ts';
 import { teacherIdentity } from './warm-up-input.ts';
 import { type BuiltSet, buildWarmupSet, NothingToWarmUpOn } from './warm-up-set.ts';
 
 export type WarmupDeps = {
   readonly records: RunRecords;
   readonly blobs: BlobStore;
+  readonly objects: ObjectStore;
   readonly folderOf: (run: RunPlace) => RunFiles;
 };
 export type WarmupActivities = ReturnType<typeof createWarmupActivities>;
 
-export function createWarmupActivities({ records, blobs, folderOf }: WarmupDeps) {
+export function createWarmupActivities({ records, blobs, objects, folderOf }: WarmupDeps) {
   return {
     /** Keeps what the teacher played: as a blob for this run, as a file in its folder for later ones. */
     async keepTrajectories({ run, trajectories }: { run: BlobRef; trajectories: readonly Trajectory[] }): Promise<BlobRef> {
       const record = await records.load(run);
       await folderOf(record).writeJson(TRAJECTORY_FILE, documentOf(record, trajectories));
-      return putJson(blobs.of(record.runId), trajectories);
+      const list = await putJson(blobs.of(record.runId), trajectories);
+      await sweepBatch(
+        objects,
+        record.runId,
+        trajectories.map(({ trialId }) => trialId),
+      );
+      return list;
     },
 
     /** Makes training sequences of the trajectories in `list`, or of those that were loaded when the run was resolved. Fails with `NothingToWarmUpOn` when there are none. */

@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ModelAccess } from '../activities/model-access.ts';
-import { createPreflightActivities, type PreflightDeps } from '../activities/preflight.ts';
+import { createPreflightActivities, type ModelChecks, type PreflightDeps } from '../activities/preflight.ts';
 import { CONFIG, Project } from '../activities/testing/project.ts';
-import type { Check } from '../core/run/results.ts';
 import { type ChatRenderer, rendererFor } from '../services/gateway/index.ts';
 import { TinkerClient } from '../services/tinker/index.ts';
 import type { SampleResponse } from '../services/tinker/wire/index.ts';
@@ -57,8 +56,13 @@ async function preflight({ config = CONFIG, renderer, url = service.url, environ
   runs += 1;
   const { ref } = await project.resolve({ config }, { runId: `run-${runs}`, executionId: `e${runs}` });
   await using models = new ModelAccess(() => TinkerClient.connect({ baseUrl: url, apiKey: KEY, noProgressMs: 300 }));
-  const { checkModels } = createPreflightActivities({ records: project.records, models, ...(renderer ? { renderer } : {}) });
-  return (await environment.run(checkModels, { run: ref })) as readonly Check[];
+  const { checkModels } = createPreflightActivities({
+    records: project.records,
+    objects: project.objects,
+    models,
+    ...(renderer ? { renderer } : {}),
+  });
+  return ((await environment.run(checkModels, { run: ref })) as ModelChecks).checks;
 }
 
 describe('healthy models', () => {

@@ -34,7 +34,7 @@ const COMMAND = 'cp sun map\n';
 
 /** A training of a new student, and a set of one episode in which the teacher wrote `COMMAND`. */
 async function ready(learningRate: string) {
-  const { records, blobs, folderOf } = project;
+  const { records, blobs, objects, folderOf } = project;
   const config = `${CONFIG}[warmup]\nsteps = 2\nlearning_rate = ${learningRate}\n`;
   const { ref: run } = await project.resolve({ config });
   const sampled = ids(COMMAND);
@@ -53,7 +53,7 @@ async function ready(learningRate: string) {
     sampledTokens: sampled.length,
     spans,
   };
-  const activities = createWarmupActivities({ records, blobs, folderOf });
+  const activities = createWarmupActivities({ records, blobs, objects, folderOf });
   const list = await activities.keepTrajectories({ run, trajectories: [trajectory] });
   const { ref: set } = await activities.gatherWarmup({ run, list });
   const opened = () => inActivity<TrainingRef>(() => createTrainingActivities({ records, blobs, models }).openTraining({ run }));

@@ -5,6 +5,7 @@ import type { FutureState, Outcome } from './outcome.ts';
 import type { CallIdentity } from './run-journal.ts';
 import type { Sampler } from './session-records.ts';
 import type { SampleJob, SamplingBackend, StartedSample } from './threads/sampling-backend.ts';
+import { type CountUsage, sampledTokens } from './usage-log.ts';
 import { Waiters } from './waiters.ts';
 
 /** Results are kept so long after they are there, for polls whose answer was lost on the way. */
@@ -30,6 +31,7 @@ export type ReadSamplerWeights = (path: string) => Uint8Array;
 export class Sampling {
   readonly #backend: SamplingBackend;
   readonly #readWeights: ReadSamplerWeights;
+  readonly #count: CountUsage;
   readonly #calls = new Map<string, SampleCall>();
   readonly #waiters = new Waiters<string>();
   /** Finished request ids, oldest first, and when they finished (monotonic ms). */
@@ -38,9 +40,10 @@ export class Sampling {
   readonly #adapters = new Set<string>();
   #inFlight = 0;
 
-  constructor(backend: SamplingBackend, readWeights: ReadSamplerWeights) {
+  constructor(backend: SamplingBackend, readWeights: ReadSamplerWeights, count: CountUsage) {
     this.#backend = backend;
     this.#readWeights = readWeights;
+    this.#count = count;
   }
 
   /** Starts a call and returns its request id; a repeat answers the first call's, and another call under its number is refused. */
@@ -55,7 +58,12 @@ export class Sampling {
     this.#inFlight += 1;
     this.#calls.set(requestId, { state: { kind: 'pending' }, callId, identity });
     result.then(
-      (bytes) => this.#finish(requestId, { kind: 'proto', bytes }),
+      (bytes) => {
+        const { prompt, promptLogprobs } = job.request;
+        const model = sampler.modelPath ?? sampler.baseModel;
+        this.#count({ call: 'sample', requestId, model }, () => sampledTokens(prompt.length, promptLogprobs, bytes));
+        this.#finish(requestId, { kind: 'proto', bytes });
+      },
       (error: Error) =>
         this.#finish(requestId, { kind: 'failed', error: error.message, category: error instanceof UserError ? 'user' : 'server' }),
     );

@@ -9,6 +9,7 @@ import { Sessions } from './sessions.ts';
 import type { SamplingBackend } from './threads/sampling-backend.ts';
 import type { TrainingBackend } from './threads/training-backend.ts';
 import { TrainingRuns } from './training-runs.ts';
+import type { CountUsage } from './usage-log.ts';
 
 /** Sessions are looked through this often; not at the start, when their clients have not come back yet. */
 const SESSION_SWEEP_MS = 3600 * 1000;
@@ -21,6 +22,7 @@ export type ServiceOptions = {
   readonly samplingBackend: SamplingBackend;
   /** How long a poll is held, ms; below the clients' 45 s. */
   readonly longPollMs: number;
+  readonly count: CountUsage;
   readonly now: () => Date;
   /** Called when only a restart can help. */
   readonly onFatal: (reason: unknown) => void;
@@ -42,7 +44,7 @@ export class Service {
 
   /** Takes up the state found in the folder and goes on with unfinished training calls. */
   constructor(options: ServiceOptions) {
-    const { stateFolder, baseModels, longPollMs, now, onFatal } = options;
+    const { stateFolder, baseModels, longPollMs, count, now, onFatal } = options;
     this.baseModels = baseModels;
     this.longPollMs = longPollMs;
     mkdirSync(stateFolder, { recursive: true });
@@ -51,10 +53,11 @@ export class Service {
     this.runs = new TrainingRuns(join(stateFolder, 'models'), {
       backend: options.training,
       addSampler: (id, sessionId, baseModel, path) => sessions.addSampler(id, sessionId, baseModel, path),
+      count,
       now,
       onFatal,
     });
-    this.sampling = new Sampling(options.samplingBackend, (path) => this.runs.readCheckpoint(path).weights);
+    this.sampling = new Sampling(options.samplingBackend, (path) => this.runs.readCheckpoint(path).weights, count);
     this.#sweep = setInterval(() => this.sweepSessions(), SESSION_SWEEP_MS);
     this.#sweep.unref();
   }

@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { getRequestListener } from '@hono/node-server';
 import type { Plan } from '../faults/plan.ts';
 import { withFaults } from '../faults/with-faults.ts';
@@ -11,6 +12,7 @@ import { lockState, type StateLock } from './state-lock.ts';
 import { SamplingThread } from './threads/sampling-backend.ts';
 import type { BaseModelFile } from './threads/thread-calls.ts';
 import { TrainingThread } from './threads/training-backend.ts';
+import { usageLog } from './usage-log.ts';
 
 export type TrainerOptions = {
   /** On 127.0.0.1; 0 takes any free port. */
@@ -46,6 +48,7 @@ export async function startTrainer(options: TrainerOptions): Promise<{ readonly 
     training,
     samplingBackend: sampling,
     longPollMs: LONG_POLL_MS,
+    count: usageLog(join(options.stateFolder, 'usage.jsonl')),
     now: () => new Date(),
     onFatal: options.onFatal,
   });

@@ -204,6 +204,7 @@ describe('a model in training', () => {
     TrainingRun.recover(path, {
       backend: fixture.backend,
       addSampler: () => {},
+      count: () => {},
       now: () => new Date(),
       onFatal: () => {},
       readCheckpoint: unreachable,

@@ -9,6 +9,7 @@ import type { CallIdentity, Operation, RunRecordOf } from './run-journal.ts';
 import type { StoredRequest } from './run-ledger.ts';
 import { type Execution, execute, type RunSurroundings } from './run-operations.ts';
 import { RunStore } from './run-store.ts';
+import { trainedTokens } from './usage-log.ts';
 import { Waiters } from './waiters.ts';
 
 /** How many results of a model that is at rest are kept, besides those that nobody has fetched. */
@@ -161,7 +162,16 @@ export class TrainingRun {
       if (record.record === 'checkpoint') this.checkpoints.add(record);
       else this.#store.write(record);
     }
+    this.#count(request, execution);
     this.#finish(request, execution);
+  }
+
+  #count(request: StoredRequest, { outcome }: Execution): void {
+    const { operation, seq } = request.record;
+    if (operation.op !== 'forward_backward' || operation.forwardOnly || outcome.kind === 'failed') return;
+    const { modelId } = this.model;
+    const call = { call: operation.op, requestId: trainingRequestId(modelId, seq), model: modelId };
+    this.#around.count(call, () => trainedTokens(this.#store.body(request)));
   }
 
   async #unload(unloading: PromiseWithResolvers<void>): Promise<void> {

@@ -34,6 +34,7 @@ export class RunsFixture {
     return new TrainingRuns(this.folder, {
       backend: this.backend,
       addSampler: () => {},
+      count: () => {},
       now: () => new Date(this.now),
       onFatal: (reason) => {
         throw reason;
