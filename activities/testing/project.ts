@@ -6,6 +6,7 @@ import { HarnessDocument } from '../../core/run/agents.ts';
 import type { StartInput } from '../../core/run/start-input.ts';
 import { BlobStore } from '../../services/blobs/blob-store.ts';
 import { FileObjectStore } from '../../services/blobs/file-object-store.ts';
+import type { ObjectStore } from '../../services/blobs/object-store.ts';
 import { HarnessStore } from '../../services/stores/harness-store.ts';
 import { createInputActivities } from '../inputs.ts';
 import { RunFolder } from '../run-folder.ts';
@@ -47,13 +48,15 @@ export const REWARDING = 'echo 0 > "$LOGS_DIR/verifier/reward.txt"\n';
 /** A project root in a temp folder: config, template, split files, and tasks a, b (to train on), x, y (held out). */
 export class Project implements AsyncDisposable {
   readonly root: string;
+  readonly objects: ObjectStore;
   readonly blobs: BlobStore;
   readonly records: RunRecords;
   readonly harnesses: HarnessStore<HarnessDocument>;
 
   private constructor(root: string) {
     this.root = root;
-    this.blobs = new BlobStore(new FileObjectStore(join(root, 'blobs')));
+    this.objects = new FileObjectStore(join(root, 'blobs'));
+    this.blobs = new BlobStore(this.objects);
     this.records = new RunRecords(this.blobs);
     this.harnesses = new HarnessStore(join(root, '.stillroom/harnesses'), HarnessDocument);
   }

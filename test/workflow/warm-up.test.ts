@@ -32,7 +32,7 @@ function observedWarmup() {
     keepTrajectories: noting(({ trajectories }) => `keep ${trajectories.length}`, fake.keepTrajectories),
     gatherWarmup: noting(({ list }) => `gather ${list}`, fake.gatherWarmup),
     openTraining: noting(() => 'open', fake.openTraining),
-    trainWarmup: noting(({ update, places, training }) => `update ${update} on ${places} at ${training.nextSeqId}`, fake.trainWarmup),
+    trainWarmup: noting(({ update, places, training }) => `update ${update} on ${places} at ${training.at.nextSeqId}`, fake.trainWarmup),
     noteWarmup: noting(({ row }) => `note ${row.update}`, fake.noteWarmup),
     saveState: noting(({ name }) => `state ${name}`, fake.saveState),
     saveSampler: noting(({ name }) => `sampler ${name}`, fake.saveSampler),
@@ -122,7 +122,7 @@ describe('a run with a warm-up', () => {
     let died = 0;
     const trainWarmup: AllActivities['trainWarmup'] = async (order) => {
       const trained = await fakeActivities().trainWarmup(order);
-      updates.push(`${order.update} at ${order.training.nextSeqId}`);
+      updates.push(`${order.update} at ${order.training.at.nextSeqId}`);
       if (order.update === 5 && died++ === 0) throw new Error('the worker died after the update was applied');
       return trained;
     };
