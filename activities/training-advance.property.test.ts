@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { BlobRef } from '../core/ids.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
+import { Crash, type Death, dyingAt, MemoryObjects, pausingAt } from './testing/crashing-store.ts';
 import { MemoryService } from './testing/memory-service.ts';
 import { CONFIG, Project } from './testing/project.ts';
 import { inActivity, scoredEpisodes, trainAll, type Wish } from './testing/training.ts';
@@ -26,42 +27,6 @@ beforeAll(async () => {
   ];
 });
 afterAll(() => project[Symbol.asyncDispose]());
-
-class MemoryObjects implements ObjectStore {
-  readonly #held = new Map<string, Uint8Array>();
-  get = async (key: string) => this.#held.get(key) ?? null;
-  has = async (key: string) => this.#held.has(key);
-  put = async (key: string, bytes: Uint8Array) => void this.#held.set(key, bytes);
-  create = async (key: string, bytes: Uint8Array) => !this.#held.has(key) && this.#held.set(key, bytes).has(key);
-  delete = async (key: string) => void this.#held.delete(key);
-  async *list() {}
-}
-
-class Crash extends Error {}
-
-/** A process that dies at its nth write to the journal, before or after it is made: from then on it can do nothing. */
-type Death = { readonly write: number; readonly afterIt: boolean };
-
-function dyingAt(objects: ObjectStore, death: Death | undefined): ObjectStore {
-  let writes = 0;
-  let isDead = false;
-  const alive = <T>(work: () => Promise<T>) => (isDead ? Promise.reject(new Crash()) : work());
-  return {
-    get: (key) => alive(() => objects.get(key)),
-    has: (key) => alive(() => objects.has(key)),
-    put: (key, bytes) => alive(() => objects.put(key, bytes)),
-    delete: (key) => objects.delete(key),
-    list: (prefix) => objects.list(prefix),
-    create: (key, bytes) =>
-      alive(async () => {
-        isDead = writes++ === death?.write;
-        if (isDead && !death?.afterIt) throw new Crash();
-        const made = await objects.create(key, bytes);
-        if (isDead) throw new Crash();
-        return made;
-      }),
-  };
-}
 
 /** What happens around the nth activity attempt of all. */
 type Trouble = {
@@ -133,28 +98,6 @@ function expectSame(shaken: Awaited<ReturnType<typeof trained>>, calm: typeof sh
   expect(shaken.losses).toEqual(calm.losses);
   expect(shaken.gradNorms).toEqual(calm.gradNorms);
   expect(shaken.training.updates).toBe(6);
-}
-
-/** A process that stands still at its nth request to the store, before or after it is carried out, until it is let go on. */
-function pausingAt(objects: ObjectStore, at: number, after: boolean, paused: () => void, goOn: Promise<void>): ObjectStore {
-  let requests = 0;
-  const slow = async <T>(work: () => Promise<T>) => {
-    if (requests++ !== at) return work();
-    if (!after) paused();
-    if (!after) await goOn;
-    const result = await work();
-    if (after) paused();
-    if (after) await goOn;
-    return result;
-  };
-  return {
-    get: (key) => slow(() => objects.get(key)),
-    has: (key) => slow(() => objects.has(key)),
-    put: (key, bytes) => slow(() => objects.put(key, bytes)),
-    create: (key, bytes) => slow(() => objects.create(key, bytes)),
-    delete: (key) => objects.delete(key),
-    list: (prefix) => objects.list(prefix),
-  };
 }
 
 it('an attempt that stood still while another one did its work writes nothing more, and trains nothing that is kept', async () => {

@@ -175,9 +175,8 @@ class Turn implements AsyncDisposable {
       await this.#journal.write({ is: 'sent', saved: { ...call.saved, requestIds: [...call.saved.requestIds] } });
       return call;
     } catch (error) {
-      const isRefused = error instanceof BillingPaused || error instanceof CredentialRefused;
       // Of several chunks some may have been taken.
-      if (isRefused && training.nextSeqId === seqId + 1) await this.#journal.write({ is: 'refused' });
+      if (isRefusal(error) && training.nextSeqId === seqId + 1) await this.#journal.write({ is: 'refused' });
       throw error;
     }
   }
@@ -207,6 +206,12 @@ class Turn implements AsyncDisposable {
     const batches = new Set(replay.flatMap(({ batch }) => (batch === null ? [] : [batch]))).size;
     return rebuildNotice({ cause, origin: opened.origin, moments, batches, tokens, usd });
   }
+}
+
+/** The service has answered that it does not take the call, or has no such model. */
+function isRefusal(error: unknown): boolean {
+  if (error instanceof BillingPaused || error instanceof CredentialRefused) return true;
+  return error instanceof TrainingStateUnknown && (error.status === 404 || error.status === 410);
 }
 
 /** A call that is being sent when its worker is told to end has so long to be taken: else nobody knows whether it was. */
