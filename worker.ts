@@ -6,9 +6,10 @@ import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { createEvaluationActivities } from './activities/evaluation.ts';
 import { createInputActivities } from './activities/inputs.ts';
+import { createKeepTrainingActivities } from './activities/keep-training.ts';
 import { createMetricsActivities } from './activities/metrics.ts';
 import { createMirrorActivities } from './activities/mirror.ts';
-import { ModelAccess } from './activities/model-access.ts';
+import { type Connect, ModelAccess } from './activities/model-access.ts';
 import { createPreflightActivities, createSandboxActivities } from './activities/preflight.ts';
 import { createPromotionActivities } from './activities/promotion.ts';
 import { createRolloutActivities } from './activities/rollouts.ts';
@@ -20,6 +21,7 @@ import { createWarmupActivities } from './activities/warm-up.ts';
 import { createWarmupTrainingActivities } from './activities/warm-up-training.ts';
 import { servingEndpointOf } from './core/promotion/handoff.ts';
 import { HarnessDocument } from './core/run/agents.ts';
+import { keepQueueOf } from './core/training/keep-queue.ts';
 import { BlobStore } from './services/blobs/blob-store.ts';
 import { openObjectStore } from './services/blobs/open.ts';
 import { startGateway } from './services/gateway/index.ts';
@@ -37,6 +39,9 @@ import { SEARCH_ATTRIBUTES } from './workflows/search-attributes.ts';
 
 /** How long a worker that is told to end waits for calls that are paid for; who started it must give it a few seconds more. */
 const GRACE = '8s';
+
+/** Keeping a training alive costs a request every ten seconds, and must never wait for a slot. */
+const MOST_KEPT_TRAININGS = 1000;
 
 /** What a worker process can do; each role has its own task queue. */
 export const ROLES = ['control', 'rollouts', 'training'] as const;
@@ -63,7 +68,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
   const blobs = new BlobStore(objects);
   const records = new RunRecords(blobs);
   const folderOf = runFiles(objects, PROJECT_ROOT);
-  const models = cleanup.use(new ModelAccess((onWait) => TinkerClient.connect({ tags: ['stillroom'], onWait })));
+  const models = cleanup.use(new ModelAccess(connectTinker));
   const common = { connection, namespace, dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER } };
   const workers: Worker[] = [];
   const draining = new AbortController();
@@ -141,7 +146,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
     );
   }
 
-  if (roles.includes('training'))
+  if (roles.includes('training')) {
     workers.push(
       await Worker.create({
         ...common,
@@ -149,11 +154,19 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
         maxConcurrentActivityTaskExecutions: settings.workers.trainingSlots,
         shutdownGraceTime: '2s',
         activities: {
-          ...createTrainingActivities({ records, blobs, models, ...(alterAdvantages ? { alterAdvantages } : {}) }),
-          ...createWarmupTrainingActivities({ records, blobs, models }),
+          ...createTrainingActivities({ records, blobs, objects, models, ...(alterAdvantages ? { alterAdvantages } : {}) }),
+          ...createWarmupTrainingActivities({ records, blobs, objects, models }),
         },
       }),
+      await Worker.create({
+        ...common,
+        taskQueue: keepQueueOf(settings.taskQueues.training),
+        maxConcurrentActivityTaskExecutions: MOST_KEPT_TRAININGS,
+        shutdownGraceTime: '2s',
+        activities: createKeepTrainingActivities({ records, objects, models }),
+      }),
     );
+  }
 
   const owned = cleanup.move();
   const ended = Promise.all(workers.map((worker) => worker.run())).finally(() => owned.disposeAsync());
@@ -165,6 +178,9 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
     },
   };
 }
+
+const connectTinker: Connect = (onWait, sessionId) =>
+  sessionId === undefined ? TinkerClient.connect({ tags: ['stillroom'], onWait }) : TinkerClient.attach({ sessionId, onWait });
 
 /** One harbor process for all trials of this worker, started with the first. What dead ones left on this machine goes at once. */
 function resident(stateDir: string) {
