@@ -110,6 +110,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
             folderOf,
             adapters: new VersionStore(shelf('adapters'), 'adapter'),
             settingsPath: join(stateDir, 'settings.toml'),
+            ...(settings.blobStore.kind === 's3' ? { sharedSettings: objects } : {}),
             servingEndpoint: settings.servingEndpoint ?? servingEndpointOf(process.env.TINKER_BASE_URL),
           }),
         },

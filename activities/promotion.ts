@@ -3,7 +3,8 @@ import type { BlobRef } from '../core/ids.ts';
 import { HandoffRefused, handoffToml, modelsAgent } from '../core/promotion/handoff.ts';
 import { modelCard } from '../core/promotion/model-card.ts';
 import type { AdapterRecord, GateVerdict, Handoff, SavedWeights, Spend } from '../core/run/results.ts';
-import { SettingsUnusable, writeModelsAgent } from '../services/stores/agent-settings.ts';
+import type { ObjectStore } from '../services/blobs/object-store.ts';
+import { SettingsUnusable, writeModelsAgent, writeSharedModelsAgent } from '../services/stores/agent-settings.ts';
 import type { VersionStore } from '../services/stores/version-store.ts';
 import type { RunFiles, RunPlace } from './run-files.ts';
 import { jsonText } from './run-folder.ts';
@@ -23,6 +24,8 @@ export type PromotionDeps = {
   readonly adapters: VersionStore;
   readonly folderOf: (run: RunPlace) => RunFiles;
   readonly settingsPath: string;
+  /** Where machines share the settings; without it the file is all there is. */
+  readonly sharedSettings?: ObjectStore;
   /** Where an agent reaches promoted weights. */
   readonly servingEndpoint: string;
 };
@@ -31,7 +34,7 @@ export type PromotionActivities = ReturnType<typeof createPromotionActivities>;
 /** The environment variable an OpenAI-style agent reads its key from. */
 const KEY_VARIABLE = 'OPENAI_API_KEY';
 
-export function createPromotionActivities({ records, adapters, folderOf, settingsPath, servingEndpoint }: PromotionDeps) {
+export function createPromotionActivities({ records, adapters, folderOf, settingsPath, sharedSettings, servingEndpoint }: PromotionDeps) {
   return {
     /** Writes the handoff to the run's folder, whatever the gate said: rejected weights may still be used by hand. */
     async writeHandoff({ run, weights }: { run: BlobRef; weights: SavedWeights }): Promise<Handoff> {
@@ -60,7 +63,10 @@ export function createPromotionActivities({ records, adapters, folderOf, setting
 
     /** Points the agent at the weights, in the project's settings. */
     async promoteAdapter({ handoff }: { handoff: Handoff }): Promise<{ keyVariable: string }> {
-      await writeModelsAgent(settingsPath, handoff.toml).catch((error) => {
+      const writing = sharedSettings
+        ? writeSharedModelsAgent(sharedSettings, settingsPath, handoff.toml)
+        : writeModelsAgent(settingsPath, handoff.toml);
+      await writing.catch((error) => {
         if (error instanceof SettingsUnusable) throw ApplicationFailure.nonRetryable(error.message, 'SettingsUnusable');
         throw error;
       });
