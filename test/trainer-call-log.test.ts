@@ -56,8 +56,8 @@ it('counts each call once, with its tokens, over kills of the service', async ()
   expect(counted()).toEqual([
     ['create', 0, 0, 0, 0],
     ['sample', TEXT.length, 5, 0, 0],
-    ['score', 0, 0, TEXT.length, 0],
-    ['forward_backward', 0, 0, 0, 'cp sun map'.length + 'rm key'.length],
+    ['score', 0, 1, TEXT.length, 0],
+    ['forward_backward', 0, 0, 0, 'cp sun map\n'.length + 'rm key\n'.length],
     ['optim_step', 0, 0, 0, 0],
     ['save', 0, 0, 0, 0],
     ['load', 0, 0, 0, 0],

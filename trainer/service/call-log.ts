@@ -65,11 +65,9 @@ export class CallLog {
 /** A call of a sampling client. */
 export function sampleCall(at: Date, sampler: Sampler, seq: number, job: Omit<SampleJob, 'weights'>, outcome: Outcome): LoggedCall {
   const { prompt, promptLogprobs, maxTokens } = job.request;
-  // The protocol makes a scoring call sample one token, which is nobody's wish and is not counted.
+  // The protocol has no call that only scores: one that wants a single token besides is meant.
   const isScore = promptLogprobs && maxTokens <= 1;
-  const tokens = isScore
-    ? { ...NO_TOKENS, scored: prompt.length }
-    : { ...NO_TOKENS, prompt: prompt.length, sampled: sampledTokens(outcome) };
+  const tokens = { ...NO_TOKENS, [isScore ? 'scored' : 'prompt']: prompt.length, sampled: sampledTokens(outcome) };
   return {
     at: at.toISOString(),
     kind: isScore ? 'score' : 'sample',
@@ -144,9 +142,11 @@ const failureIn = (outcome: Outcome): string | null => (outcome.kind === 'failed
 
 const TOKEN_BYTES = Int32Array.BYTES_PER_ELEMENT;
 
+/** A sequence of n tokens comes as n − 1 inputs and n − 1 targets, and counts n. */
 function trainedTokens(body: Uint8Array): number {
-  const chunks = fromBinary(ForwardBackwardRequestSchema, body).data.flatMap(({ modelInput }) => modelInput);
-  return chunks.reduce((sum, { chunk }) => sum + (chunk.case === 'encodedText' ? chunk.value.tokens.length / TOKEN_BYTES : 0), 0);
+  const { data } = fromBinary(ForwardBackwardRequestSchema, body);
+  const inputs = data.flatMap(({ modelInput }) => modelInput);
+  return inputs.reduce((sum, { chunk }) => sum + (chunk.case === 'encodedText' ? chunk.value.tokens.length / TOKEN_BYTES : 0), data.length);
 }
 
 function sampledTokens(outcome: Outcome): number {
