@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { beatAlways } from './activities/beating.ts';
 import { createEvaluationActivities } from './activities/evaluation.ts';
 import { createInputActivities } from './activities/inputs.ts';
 import { createMetricsActivities } from './activities/metrics.ts';
@@ -60,7 +61,14 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
   const records = new RunRecords(blobs);
   const folderOf = (runDir: string) => new RunFolder(PROJECT_ROOT, runDir);
   const models = cleanup.use(new ModelAccess((onWait) => TinkerClient.connect({ tags: ['stillroom'], onWait })));
-  const common = { connection, namespace, dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER } };
+  const common = {
+    connection,
+    namespace,
+    dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER },
+    interceptors: { activity: [beatAlways] },
+    // Beats that come too seldom make a busy worker look dead.
+    maxHeartbeatThrottleInterval: '2s',
+  };
   const workers: Worker[] = [];
 
   if (roles.includes('control')) {
@@ -112,7 +120,6 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
         ...common,
         taskQueue: settings.taskQueues.rollouts,
         maxConcurrentActivityTaskExecutions: settings.workers.rolloutSlots,
-        maxHeartbeatThrottleInterval: '2s',
         shutdownGraceTime: '2s',
         activities: { ...createRolloutActivities(deps), ...createSandboxActivities(deps) },
       }),

@@ -49,7 +49,7 @@ export type ChaosRun = {
 };
 
 /** How long the answer of an optimizer step is held back, so that it can be told that one is pending. */
-export const OPTIM_PENDING_MS = 1_500;
+export const OPTIM_PENDING_MS = 2_500;
 const FAULTS: readonly RuleInput[] = [
   { on: 'retrieve_future', for: 'OptimStep', times: 'always', fault: { kind: 'pending', ms: OPTIM_PENDING_MS, hold_ms: 250 } },
 ];

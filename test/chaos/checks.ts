@@ -125,10 +125,10 @@ function leftovers({ leftovers: { processes, folders, seen }, exitCode }: ChaosR
     check(
       'processes and sandboxes left',
       'none',
-      processes.length === 0 ? `none of ${seen} seen` : commands.join('; '),
+      processes.length === 0 ? `none of ${seen.processes} seen, ${seen.sandboxes} in sandboxes` : commands.join('; '),
       processes.length === 0,
     ),
-    check('scratch folders left', 'none', folders.length === 0 ? 'none' : folders.join(' '), folders.length === 0),
+    check('scratch folders left', 'none', folders.length === 0 ? `none of ${seen.folders} seen` : folders.join(' '), folders.length === 0),
     check('exit code of `stillroom up`', 0, exitCode ?? 'none'),
   ];
 }

@@ -45,14 +45,24 @@ export async function killInTurn(schedule: readonly PlannedKill[], tools: KillTo
 }
 
 async function killOnce(planned: PlannedKill, { moments, killer, sightings }: KillTools): Promise<KillRecord> {
-  const place = await moments.wait(planned.moment, MOMENT_LIMIT_MS);
-  sightings.note();
-  const preferred = planned.moment === 'optim_step' && planned.target === 'worker' ? await moments.updatingPid() : null;
-  await sleep(planned.delayMs);
-  const hit = await hitWhenThere(planned, killer, preferred);
+  const { place, updating } = await momentOf(planned, moments, sightings);
+  const hit = await hitWhenThere(planned, killer, updating);
   const recoveredMs = await moments.recovered(hit.atMs, RECOVERY_LIMIT_MS);
   sightings.note();
   return { ...planned, pid: hit.pid, atMs: hit.atMs, place: place ?? 'the moment did not come', met: place !== null, recoveredMs };
+}
+
+/** Waits for the moment and its delay. An update that was answered meanwhile is passed over: the next one will do. */
+async function momentOf({ moment, delayMs }: PlannedKill, moments: Moments, sightings: Sightings) {
+  const deadline = Date.now() + MOMENT_LIMIT_MS;
+  for (;;) {
+    const place = await moments.wait(moment, deadline - Date.now());
+    sightings.note();
+    await sleep(delayMs);
+    if (place === null || moment === 'trials') return { place, updating: null };
+    const updating = await moments.updatingPid();
+    if (updating !== null) return { place, updating };
+  }
 }
 
 async function hitWhenThere({ target, signal, number }: PlannedKill, killer: Killer, preferred: number | null): Promise<Hit> {

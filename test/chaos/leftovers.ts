@@ -3,7 +3,10 @@ import { leftOf, type Process, scratchDirs } from '../support/process-tree.ts';
 import type { UpProcess } from './up-process.ts';
 
 /** What a product left behind. */
-export type Leftovers = { readonly processes: readonly Process[]; readonly folders: readonly string[]; readonly seen: number };
+export type Leftovers = { readonly processes: readonly Process[]; readonly folders: readonly string[]; readonly seen: Seen };
+
+/** How much there was to be left. */
+export type Seen = { readonly processes: number; readonly sandboxes: number; readonly folders: number };
 
 /** Takes note of processes and scratch folders while they live, to look for them afterwards. */
 export class Sightings {
@@ -28,7 +31,11 @@ export class Sightings {
     return {
       processes: leftOf([...this.known.values()], [this.stateDir, ...this.folders]),
       folders: [...this.folders].filter((folder) => existsSync(folder)),
-      seen: this.known.size,
+      seen: {
+        processes: this.known.size,
+        sandboxes: [...this.known.values()].filter(({ command }) => /^\S*bwrap /.test(command)).length,
+        folders: this.folders.size,
+      },
     };
   }
 }

@@ -47,7 +47,7 @@ export class Moments {
     return null;
   }
 
-  /** The process that waits for an update's answer, as the server knows it; null where it does not. */
+  /** The process that waits for an update's answer, as the server knows it; null where nobody waits for one. */
   async updatingPid(): Promise<number | null> {
     try {
       const { child } = await this.run.status();
@@ -55,7 +55,7 @@ export class Moments {
       const { raw } = await this.link.client.withDeadline(Date.now() + 1_000, () =>
         this.link.client.workflow.getHandle(child.workflowId).describe(),
       );
-      const update = (raw.pendingActivities ?? []).find(({ activityType }) => !/^(runTrial|scoreEpisode)$/.test(activityType?.name ?? ''));
+      const update = (raw.pendingActivities ?? []).find(({ activityType }) => activityType?.name === 'trainBatch');
       const pid = Number.parseInt(update?.lastWorkerIdentity ?? '', 10);
       return Number.isInteger(pid) ? pid : null;
     } catch {

@@ -5,12 +5,12 @@ import type { StartInput } from '../../core/run/start-input.ts';
 import { DEFAULT_DIR, generateQuickstart } from '../../examples/quickstart/generate.ts';
 import { PROJECT_ROOT } from '../../services/settings/index.ts';
 
-/** Steps before the first kill need not have come, and after the last. */
-const STEPS_BESIDE = 6;
+/** Steps beside those that the kills need: enough to learn. */
+const STEPS_BESIDE = 8;
 /** The run goes on while one kill is waited for and gotten over. */
-const STEPS_A_KILL = 2;
+const STEPS_A_KILL = 1.25;
 
-export const stepsFor = (kills: number): number => STEPS_BESIDE + STEPS_A_KILL * kills;
+export const stepsFor = (kills: number): number => STEPS_BESIDE + Math.ceil(STEPS_A_KILL * kills);
 
 /** The quickstart, as long as the kills need, with small steps, states saved often, and no guard that would end a run of this length. */
 export function chaosInput(steps: number): StartInput {
