@@ -106,7 +106,7 @@ test('a run that kept every promise', () => {
 test.each<[string, ChaosRun, string[]]>([
   ['it was not accepted', { ...GOOD, result: { ...GOOD.result, outcome: 'rejected' } as never }, ['run finished']],
   ['a kill is missing', { ...GOOD, planned: 2 }, ['kills that came']],
-  ['no kill met an update', { ...GOOD, kills: [{ ...KILL, met: false }] }, ['kills while an update was pending']],
+  ['no kill met an update', { ...GOOD, kills: [{ ...KILL, met: false }] }, ['kills at their moment']],
   [
     'a row came twice',
     { ...GOOD, rows: [JSON.stringify(ROW), JSON.stringify(ROW)] },

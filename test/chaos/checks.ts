@@ -40,11 +40,17 @@ function ended({ result, failure }: ChaosRun): Check {
 }
 
 function kills({ kills, planned }: ChaosRun): Check[] {
-  const pending = kills.filter(({ moment, met }) => moment === 'optim_step' && met).length;
+  const met = kills.filter((kill) => kill.met);
+  const pending = met.filter(({ moment }) => moment === 'optim_step').length;
   const unrecovered = kills.filter(({ recoveredMs, number }) => recoveredMs === null && number < planned);
   return [
     check('kills that came', planned, kills.length),
-    check('kills while an update was pending', 'some', pending, pending > 0),
+    check(
+      'kills at their moment',
+      'all, some while an update was pending',
+      `${met.length}, ${pending}`,
+      met.length === kills.length && pending > 0,
+    ),
     check(
       'kills that the run got over',
       'all',
