@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { NO_USAGE, type Usage } from '../../core/measures/usage.ts';
+import { NO_USAGE, NOTHING_SENT, type Usage } from '../../core/measures/usage.ts';
 import type { LoggedCall } from '../../trainer/service/call-log.ts';
 import type { ChaosRun } from './chaos-run.ts';
 import { checksOf } from './checks.ts';
@@ -41,6 +41,18 @@ const USAGE: Usage = {
   sent: { promptTokens: 20, sampledTokens: 6, scoredTokens: 26, trainedTokens: 26 },
   lost: [{ kind: 'sample', of: 't1', callIndex: 0, promptTokens: 20, sampledTokens: 28 }],
 };
+const SUMMARY = {
+  trialId: 't1',
+  meters: { student_sample: 34 },
+  sent: { ...USAGE.sent, scoredTokens: 0, trainedTokens: 0 },
+  lost: USAGE.lost,
+};
+const SCORE = {
+  trialId: 't1',
+  meters: { teacher_prefill: 6, teacher_cached_prefill: 20 },
+  sent: { ...NOTHING_SENT, scoredTokens: 26 },
+  lost: [],
+};
 const TRIAL = {
   workflowId: 'run.step-0001',
   type: 'runTrial',
@@ -81,7 +93,8 @@ const GOOD = {
     usage: USAGE,
     sent: USAGE.sent,
     lost: USAGE.lost,
-    trials: [{ summary: { trialId: 't1' }, attempts: 2, completedAtMs: 2 }],
+    trials: [{ summary: SUMMARY, attempts: 2, completedAtMs: 2 }],
+    scores: [SCORE],
     kept: [
       { kind: 'sample', of: 't1', digest: 'p', sampled: 6 },
       { kind: 'score', of: 't1', digest: 'd', sampled: 0 },
@@ -137,12 +150,22 @@ test.each<[string, ChaosRun, string[]]>([
   ],
   [
     'a trial that was never hit lost a call',
-    withBooks({ trials: [{ summary: { trialId: 't1' }, attempts: 1, completedAtMs: 2 }] }),
+    withBooks({ trials: [{ summary: SUMMARY, attempts: 1, completedAtMs: 2 }] }),
     ['lost calls a killed trial'],
   ],
   [
     'a lost call is booked at nothing',
-    withBooks({ usage: { ...USAGE, meters: { student_sample: 6, student_train: 26 } } }),
+    withBooks({ trials: [{ summary: { ...SUMMARY, meters: { student_sample: 6 } }, attempts: 2, completedAtMs: 2 }] }),
+    ['lost calls are booked at their reservation'],
+  ],
+  [
+    'a score is booked twice',
+    withBooks({ scores: [{ ...SCORE, meters: { teacher_prefill: 52 } }] }),
+    ['lost calls are booked at their reservation'],
+  ],
+  [
+    'training is not booked',
+    withBooks({ usage: { ...USAGE, meters: { student_sample: 34 } } }),
     ['lost calls are booked at their reservation'],
   ],
   [

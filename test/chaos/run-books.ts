@@ -15,6 +15,7 @@ export type FinishedTrial = { readonly summary: TrialSummary; readonly attempts:
 export type Books = RunBooks & {
   readonly usage: Usage;
   readonly trials: readonly FinishedTrial[];
+  readonly scores: readonly EpisodeScore[];
   /** True when what preflight asked the models is in the books, too. */
   readonly preflight: boolean;
 };
@@ -25,13 +26,14 @@ export async function booksOf({ activities, children }: RunHistory, runId: strin
   const usage = addUsage(...[...children, ...own].map(({ result }) => result).filter(isUsage));
   const trials = finishedTrials(activities);
   const sampled = await Promise.all(trials.map(({ summary }) => sampledCalls(summary, blobs)));
-  const scores = activities.filter(({ type, result }) => type === 'scoreEpisode' && result !== null);
-  const scored = await Promise.all(scores.map(({ result }) => scoredCalls(result as EpisodeScore, blobs)));
+  const scores = activities.flatMap(({ type, result }) => (type === 'scoreEpisode' && result !== null ? [result as EpisodeScore] : []));
+  const scored = await Promise.all(scores.map((score) => scoredCalls(score, blobs)));
   return {
     usage,
     sent: usage.sent,
     lost: usage.lost,
     trials,
+    scores,
     kept: [...sampled.flatMap(({ calls }) => calls), ...scored.flat()],
     unheard: sampled.flatMap(({ unheard }) => (unheard.prompt > 0 ? [unheard] : [])),
     preflight: own.some(({ type, result }) => type === 'checkModels' && isUsage(result)),
