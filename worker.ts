@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { beatAlways } from './activities/beating.ts';
 import { createEvaluationActivities } from './activities/evaluation.ts';
 import { createInputActivities } from './activities/inputs.ts';
 import { createKeepTrainingActivities } from './activities/keep-training.ts';
@@ -69,7 +70,14 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
   const records = new RunRecords(blobs);
   const folderOf = runFiles(objects, PROJECT_ROOT);
   const models = cleanup.use(new ModelAccess(connectTinker));
-  const common = { connection, namespace, dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER } };
+  const common = {
+    connection,
+    namespace,
+    dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER },
+    interceptors: { activity: [beatAlways] },
+    // Beats that come too seldom make a busy worker look dead.
+    maxHeartbeatThrottleInterval: '2s',
+  };
   const workers: Worker[] = [];
   const draining = new AbortController();
 
@@ -140,7 +148,6 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
         ...common,
         taskQueue: settings.taskQueues.rollouts,
         maxConcurrentActivityTaskExecutions: settings.workers.rolloutSlots,
-        maxHeartbeatThrottleInterval: '2s',
         shutdownGraceTime: GRACE,
         activities: { ...createRolloutActivities(deps), ...createSandboxActivities(deps) },
       }),
