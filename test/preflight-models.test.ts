@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MockActivityEnvironment } from '@temporalio/testing';
@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ModelAccess } from '../activities/model-access.ts';
 import { createPreflightActivities, type ModelChecks, type PreflightDeps } from '../activities/preflight.ts';
 import { CONFIG, Project } from '../activities/testing/project.ts';
+import { NO_USAGE, type SentTokens } from '../core/measures/usage.ts';
 import { type ChatRenderer, rendererFor } from '../services/gateway/index.ts';
 import { TinkerClient } from '../services/tinker/index.ts';
 import type { SampleResponse } from '../services/tinker/wire/index.ts';
@@ -44,6 +45,7 @@ afterAll(async () => {
 });
 
 let runs = 0;
+let lastUsage = NO_USAGE;
 type Wish = {
   readonly config?: string;
   readonly renderer?: PreflightDeps['renderer'];
@@ -62,10 +64,33 @@ async function preflight({ config = CONFIG, renderer, url = service.url, environ
     models,
     ...(renderer ? { renderer } : {}),
   });
-  return ((await environment.run(checkModels, { run: ref })) as ModelChecks).checks;
+  const { checks, usage } = (await environment.run(checkModels, { run: ref })) as ModelChecks;
+  lastUsage = usage;
+  return checks;
+}
+
+/** What the trainer wrote down of the calls that it finished. */
+function counted(): SentTokens {
+  const lines = readFileSync(join(state, 'usage.jsonl'), 'utf8').trim().split('\n');
+  const calls = lines.map((line) => JSON.parse(line) as SentTokens);
+  const sum = (key: keyof SentTokens) => calls.reduce((total, call) => total + call[key], 0);
+  const [promptTokens, sampledTokens] = [sum('promptTokens'), sum('sampledTokens')];
+  return { promptTokens, sampledTokens, scoredTokens: sum('scoredTokens'), trainedTokens: sum('trainedTokens') };
 }
 
 describe('healthy models', () => {
+  it('are asked no token that is not in the books', async () => {
+    await preflight();
+    const before = counted();
+    await preflight();
+    const after = counted();
+    const { sent, meters, lost } = lastUsage;
+    expect(lost).toEqual([]);
+    for (const key of Object.keys(sent) as (keyof SentTokens)[]) expect([key, sent[key]]).toEqual([key, after[key] - before[key]]);
+    expect(sent.scoredTokens).toBeGreaterThan(0);
+    expect(Object.keys(meters).sort()).toEqual(['student_prefill', 'student_sample', 'teacher_prefill', 'teacher_sample']);
+  });
+
   it('pass every check, each with its numbers', async () => {
     const checks = await preflight();
     expect(checks.map(({ name, ok }) => `${name} ${ok}`)).toEqual(ALL.map((name) => `${name} true`));
