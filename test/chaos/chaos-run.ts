@@ -10,7 +10,7 @@ import { readAppSettings } from '../../services/settings/index.ts';
 import type { RuleInput } from '../../trainer/faults/plan.ts';
 import type { LoggedCall } from '../../trainer/service/call-log.ts';
 import type { RunResult } from '../../workflows/messages.ts';
-import { CallLogFile } from './call-log-file.ts';
+import { CallLogFile } from '../support/call-log-file.ts';
 import { historyOf, type RunHistory } from './histories.ts';
 import { Killer } from './killing.ts';
 import { type KillRecord, killInTurn } from './kills.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Link } from '../../client/connection.ts';
 import { RunClient } from '../../client/run-client.ts';
-import type { CallLogFile } from './call-log-file.ts';
+import type { CallLogFile } from '../support/call-log-file.ts';
 import type { Moment } from './schedule.ts';
 
 /** Trials that must be in flight when a kill is to interrupt trials. */

@@ -17,6 +17,8 @@ export type Product = AsyncDisposable & {
   readonly stack: Stack;
   readonly link: Link;
   readonly stateDir: string;
+  /** Where its trainer writes down the calls that it carried out. */
+  readonly callLogFile: string;
   readonly settings: AppSettings;
 };
 
@@ -24,6 +26,8 @@ export async function startProduct({ workers }: { workers: readonly null[] }): P
   const stateDir = mkdtempSync(join(tmpdir(), 'stillroom-product-'));
   const [port, uiPort, trainerPort] = (await freePorts(3)) as [number, number, number];
   const settings = readAppSettings();
+  const callLogFile = join(stateDir, 'trainer-calls.jsonl');
+  process.env.STILLROOM_TRAINER_CALL_LOG = callLogFile; // the trainer is started with our environment
   const options = stackOptions({ port, uiPort, trainerPort, state: stateDir }, settings, readEnvironment(), { workers, trainer: true });
   const stack = await startStack(options, {
     onNotice: ({ line }) => console.log(line),
@@ -35,6 +39,7 @@ export async function startProduct({ workers }: { workers: readonly null[] }): P
     stack,
     link,
     stateDir,
+    callLogFile,
     settings,
     [Symbol.asyncDispose]: async () => {
       await link.close();

@@ -1,5 +1,6 @@
 import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
 import { z } from 'zod';
+import type { SentTokens } from '../../core/measures/usage.ts';
 import type { LoggedCall } from '../../trainer/service/call-log.ts';
 
 const count = z.number().int().nonnegative();
@@ -62,3 +63,9 @@ const wholeLines = (text: string) =>
     .slice(0, text.lastIndexOf('\n') + 1)
     .split('\n')
     .filter(Boolean);
+
+/** What calls come to, counted as a run's books count it. */
+export function countedTokens(calls: readonly LoggedCall[]): SentTokens {
+  const sum = (key: 'prompt' | 'sampled' | 'scored' | 'trained') => calls.reduce((total, call) => total + call[key], 0);
+  return { promptTokens: sum('prompt'), sampledTokens: sum('sampled'), scoredTokens: sum('scored'), trainedTokens: sum('trained') };
+}
