@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { createCheckpointActivities } from './activities/checkpoints.ts';
 import { createEvaluationActivities } from './activities/evaluation.ts';
 import { createInputActivities } from './activities/inputs.ts';
 import { createMetricsActivities } from './activities/metrics.ts';
@@ -87,6 +88,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
           ...createWarmupActivities({ records, blobs, folderOf }),
           ...createMirrorActivities({ records, folderOf }),
           ...createPreflightActivities({ records, models }),
+          ...createCheckpointActivities({ models }),
           ...createTeacherActivities({ records, blobs, models }),
           ...createPromotionActivities({
             records,

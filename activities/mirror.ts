@@ -7,10 +7,11 @@ export type MirrorActivities = ReturnType<typeof createMirrorActivities>;
 
 export function createMirrorActivities({ records, folderOf }: MirrorDeps) {
   return {
-    /** Writes the run's last state to `status.json` in its folder. */
-    async mirrorRun({ run, status }: { run: BlobRef; status: unknown }): Promise<void> {
+    /** Writes the run's last state to `status.json` in its folder, and what it saved on the service to `checkpoints.json`. */
+    async mirrorRun({ run, status, checkpoints }: { run: BlobRef; status: unknown; checkpoints: unknown }): Promise<void> {
       const { runDir } = await records.load(run);
       await folderOf(runDir).writeJson('status.json', status);
+      await folderOf(runDir).writeJson('checkpoints.json', checkpoints);
     },
   };
 }

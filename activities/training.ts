@@ -7,6 +7,7 @@ import type { TrainingRef, TrainResult } from '../core/run/results.ts';
 import { decodeScoredEpisode } from '../core/tokens/scored-codec.ts';
 import { decodeTopkRows } from '../core/tokens/topk-codec.ts';
 import { prepareBatch, type ScoredBatch } from '../core/training/batch.ts';
+import { saveLife } from '../core/training/checkpoint-lives.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import { whileBeating } from './beating.ts';
 import type { ModelAccess } from './model-access.ts';
@@ -89,8 +90,9 @@ export function createTrainingActivities({ records, blobs, models, alterAdvantag
     /** Publishes the weights as they are now, under `name`, for sampling. A service that answers a path without keeping it is found out here. */
     async saveSampler(order: SaveOrder): Promise<{ path: SamplerPath; nextSeqId: number }> {
       return onService(models, async () => {
+        const life = saveLife((await records.load(order.run)).config);
         const training = await clientOf(models, order.training);
-        const path = await training.saveForSampler(order.name, { signal: cancellationSignal() });
+        const path = await training.saveForSampler(order.name, { signal: cancellationSignal(), ...life });
         await models.withClient((client) => client.checkpoints.assertListed(path));
         return { path, nextSeqId: training.nextSeqId };
       });
@@ -99,8 +101,9 @@ export function createTrainingActivities({ records, blobs, models, alterAdvantag
     /** Saves weights and optimizer state, so that training can go on from here. */
     async saveState(order: SaveOrder): Promise<{ path: StatePath; nextSeqId: number }> {
       return onService(models, async () => {
+        const life = saveLife((await records.load(order.run)).config);
         const training = await clientOf(models, order.training);
-        const path = await training.saveState(order.name, { signal: cancellationSignal() });
+        const path = await training.saveState(order.name, { signal: cancellationSignal(), ...life });
         return { path, nextSeqId: training.nextSeqId };
       });
     },

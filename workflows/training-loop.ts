@@ -33,7 +33,10 @@ export async function trainSteps(run: Run): Promise<Outcome | null> {
     if (!isLast && run.facts.step % plan.samplerRefreshEvery === 0) await refreshSampler(run);
     // The end of a run saves what the last step left; an evaluation that comes before must not put it at risk.
     if (isLast ? isInterimDue(run) : run.facts.step % plan.saveStateEvery === 0) await saveCheckpoint(run);
-    if (isInterimDue(run)) await evaluateInterim(run, await publish(run));
+    if (isInterimDue(run)) {
+      await publish(run);
+      await evaluateInterim(run);
+    }
   }
   return null;
 }
@@ -61,7 +64,7 @@ export async function refreshSampler(run: Run): Promise<SamplerPath> {
 }
 
 /** Publishes the current weights for sampling as `step-NNNN`, once. What the steps sample from stays as it is. */
-async function publish(run: Run): Promise<PublishedSampler> {
+export async function publish(run: Run): Promise<PublishedSampler> {
   const name = stepName(run.facts.step);
   if (run.facts.published?.version === name) return run.facts.published;
   const saved = await training(run.pinned.plan).saveSampler.executeWithOptions({ summary: `${name} · sampler` }, [
@@ -69,6 +72,7 @@ async function publish(run: Run): Promise<PublishedSampler> {
   ]);
   run.facts.training = { ...run.training, nextSeqId: saved.nextSeqId };
   run.facts.published = { kind: 'sampler', model: run.pinned.plan.student.model, path: saved.path, version: name };
+  run.keeping.saved({ path: saved.path, kind: 'sampler', name, step: run.facts.step });
   return run.facts.published;
 }
 
@@ -81,6 +85,7 @@ export async function saveState(run: Run, name = stepName(run.facts.step)): Prom
   ]);
   run.facts.training = { ...run.training, nextSeqId: saved.nextSeqId };
   run.facts.savedState = { name, path: saved.path };
+  run.keeping.saved({ path: saved.path, kind: 'state', name, step: run.facts.step });
   return saved.path;
 }
 
@@ -102,6 +107,7 @@ function whereToGoOn({ latest, restoreFrom }: ResumePoint): string {
 
 /** Goes on in a new execution with a short history; no child is open here. */
 export async function startAnew(run: Run): Promise<never> {
+  await run.keeping.stop();
   await condition(allHandlersFinished);
   run.bookWallTime();
   return continueAsNew<typeof distill>(null, { facts: run.facts, desk: run.desk.carry() });

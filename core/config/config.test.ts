@@ -108,7 +108,6 @@ describe('startProblems', () => {
     ['train.overlap_steps', '[train]\noverlap_steps = 1\n'],
     ['budget.max_usd_per_trial', '[budget]\nmax_usd_per_trial = 1\n'],
     ['wandb.enabled', '[wandb]\nenabled = true\n'],
-    ['checkpoints.keep_last', '[checkpoints]\nkeep_last = 1\n'],
   ])('refuses %s by name', (field, more) => {
     expect(startProblems(parsed(more))).toMatchObject([{ field, kind: 'not_built', message: expect.stringContaining(field) }]);
   });
