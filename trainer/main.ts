@@ -29,6 +29,7 @@ const options: TrainerOptions = {
   })),
   keys: flags.apiKey === undefined ? { prefix: 'tml-' } : { onlyKey: flags.apiKey },
   faults: flags.faults === undefined ? null : faultsIn(flags.faults),
+  now: () => new Date(),
   onFatal: (reason) => fail(reason instanceof Error ? (reason.stack ?? reason.message) : String(reason), 1),
 };
 

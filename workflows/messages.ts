@@ -94,6 +94,9 @@ export type RunSpend = Spend & { readonly maxUsd: number | null; readonly foreca
 
 export type RunMetrics = { readonly rows: readonly MetricsRow[]; readonly rowsInAll: number; readonly file: string | null };
 
+/** What `tidyCheckpoints` takes: paths to look at and paths to delete. */
+export type TidyOrder = { readonly look: readonly string[]; readonly remove: readonly string[] };
+
 /** What `distill` returns. */
 export type RunResult = {
   readonly outcome: Outcome;

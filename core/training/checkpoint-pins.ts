@@ -40,9 +40,11 @@ export function pinsOf(ledger: CheckpointLedger, uses: Uses): Pins {
     ...there.filter(({ step }) => step === ledger.best?.step).map(({ path }) => ['best', path] as const),
   ];
   const pins = new Map<SavedPath, Pin[]>();
-  for (const { path } of there) {
-    const reasons = new Set(wanted.flatMap(([pin, wantedPath]) => (wantedPath === path ? [pin] : [])));
-    if (reasons.size > 0) pins.set(path, [...reasons]);
+  const paths = new Set(there.map(({ path }) => path));
+  for (const [pin, path] of wanted) {
+    if (!path || !paths.has(path)) continue;
+    const others = pins.get(path) ?? [];
+    if (!others.includes(pin)) pins.set(path, [...others, pin]);
   }
   return pins;
 }

@@ -2,6 +2,7 @@ import type { StatePath } from '../ids.ts';
 import { alive, type CheckpointLedger, type Expiry, type LedgerEntry, type SavedPath } from './checkpoint-ledger.ts';
 import { type KeepRules, nextDueMs, sweepable } from './checkpoint-lives.ts';
 import type { Pin, Pins } from './checkpoint-pins.ts';
+import type { TendResult } from './checkpoint-tending.ts';
 
 /** A state that training can be rebuilt from; the base model, before any training, has no path. */
 export type TrainingBase = { readonly name: string; readonly step: number; readonly path: StatePath | null };
@@ -75,7 +76,8 @@ export type CheckpointRow = {
   readonly wouldSweep: boolean;
   /** Why the service did not delete it when it was to go. */
   readonly undeleted: string | null;
-  readonly gone: { readonly at: string; readonly by: 'sweep' | 'expiry' } | null;
+  /** `since`: the service does not list it, and it went after the run had ended. */
+  readonly gone: { readonly at: string; readonly by: 'sweep' | 'expiry' | 'since' } | null;
 };
 
 export type CheckpointsView = {
@@ -116,6 +118,23 @@ export function viewOf(ledger: CheckpointLedger, pins: Pins, rules: KeepRules, n
     warning: lifeWarning(ledger, pins, nowMs),
     bases: survivingBases(ledger, nowMs),
   };
+}
+
+/** The view of a run that has ended, after what the service said now: its own ledger has stopped. `at`: ISO 8601. */
+export function viewAfter(view: CheckpointsView, { removed, found }: TendResult, at: string): CheckpointsView {
+  const listed = new Map(found.map((one) => [one.path, one]));
+  const removals = new Map(removed.map((one) => [one.path, one]));
+  const rows = view.rows.map((row): CheckpointRow => {
+    const [seen, removal] = [listed.get(row.path), removals.get(row.path)];
+    if (row.gone !== null) return row;
+    if (removal?.outcome === 'done') return { ...row, wouldSweep: false, undeleted: null, gone: { at, by: 'sweep' } };
+    if (seen?.isListed === false) return { ...row, wouldSweep: false, undeleted: null, gone: { at, by: 'since' } };
+    const expiresAt = seen && seen.expires !== 'unknown' ? expiryText(seen.expires) : row.expiresAt;
+    return { ...row, expiresAt, undeleted: removal?.words ?? row.undeleted };
+  });
+  const lost = new Set(rows.flatMap(({ path, gone }) => (gone === null ? [] : [path])));
+  const bases = view.bases.filter(({ path }) => path === null || !lost.has(path));
+  return { ...view, rows, bases, nextRenewalAt: null, warning: null };
 }
 
 const expiryText = (expires: Expiry): string | null => (typeof expires === 'number' ? isoOf(expires) : expires);

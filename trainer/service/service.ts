@@ -54,7 +54,10 @@ export class Service {
       now,
       onFatal,
     });
-    this.sampling = new Sampling(options.samplingBackend, (path) => this.runs.readCheckpoint(path).weights);
+    this.sampling = new Sampling(options.samplingBackend, {
+      check: (path) => this.runs.checkIsThere(path),
+      read: (path) => this.runs.readCheckpoint(path).weights,
+    });
     this.#sweep = setInterval(() => this.sweepSessions(), SESSION_SWEEP_MS);
     this.#sweep.unref();
   }

@@ -21,6 +21,8 @@ export type TrainerOptions = {
   readonly keys: KeyRule;
   /** Makes the service fail on purpose; null in earnest. */
   readonly faults: Plan | null;
+  /** What checkpoints expire by. */
+  readonly now: () => Date;
   /** Called when only a restart can help; must end the process. */
   readonly onFatal: (reason: unknown) => void;
 };
@@ -46,7 +48,7 @@ export async function startTrainer(options: TrainerOptions): Promise<{ readonly 
     training,
     samplingBackend: sampling,
     longPollMs: LONG_POLL_MS,
-    now: () => new Date(),
+    now: options.now,
     onFatal: options.onFatal,
   });
   await Promise.all([training.ready, sampling.ready]).catch((error: unknown) => {
