@@ -20,6 +20,7 @@ import {
   type TrainingBase,
   viewOf,
 } from '../core/training/checkpoint-view.ts';
+import { forget, isUsed } from './checkpoint-facts.ts';
 import { checkpointCare } from './proxies.ts';
 import { pinsIn, type RunFacts } from './run-state.ts';
 
@@ -194,19 +195,6 @@ export class CheckpointKeeping {
 }
 
 const isOver = (expires: Expiry) => typeof expires === 'number' && expires <= Date.now();
-
-/** Whether the facts name a path as theirs to sample from or to go on from. */
-function isUsed({ sampler, published, savedState, weights }: RunFacts, path: SavedPath): boolean {
-  return [sampler?.path, published?.path, savedState?.path, weights?.samplerPath, weights?.statePath].includes(path);
-}
-
-/** Nothing may be sampled from, or go on from, what is gone. */
-function forget(facts: RunFacts, gone: ReadonlySet<SavedPath>): void {
-  facts.checkpoints = bookWithout(facts.checkpoints, (path) => gone.has(path));
-  if (facts.savedState && gone.has(facts.savedState.path)) facts.savedState = null;
-  if (facts.published && gone.has(facts.published.path)) facts.published = null;
-  if (facts.sampler && gone.has(facts.sampler.path)) facts.sampler = null;
-}
 
 function summaryOf({ look, renew, remove }: TendPlan): string {
   const parts: readonly (readonly [number, string])[] = [

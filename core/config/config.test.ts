@@ -93,6 +93,17 @@ describe('parseRunConfig', () => {
   });
 });
 
+it.each([
+  [1 / 24, true],
+  [0.04, false],
+  [3650, true],
+  [3651, false],
+])('a checkpoint may live %d days: %s', (days, isOk) => {
+  const read = parseRunConfig(`${minimal}[checkpoints]\nttl_days = ${days}\n`, 'run.toml');
+  expect(read.ok).toBe(isOk);
+  if (!read.ok) expect(read.errors).toMatchObject([{ message: expect.stringContaining('ttl_days must be between an hour') }]);
+});
+
 describe('startProblems', () => {
   it('accepts the defaults and the keys that are built', () => {
     const built =

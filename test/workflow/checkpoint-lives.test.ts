@@ -60,17 +60,6 @@ describe('a life of two hours against three days at the cap', () => {
     });
   });
 
-  it('goes on being renewed where the service gives no longer life', async () => {
-    const service = keptService(nowMs, { ttlMs: 2 * HOUR_MS, capMs: 2 * HOUR_MS });
-    await run({ resolveRun: CAPPED, ...service.activities }, async (handle) => {
-      await atBudget(handle);
-      await env().sleep('12 hours');
-      await handle.executeUpdate(setBudgetUpdate, { args: [{ ...ask, maxUsd: 10 }] });
-      expect(await handle.result()).toMatchObject({ outcome: 'accepted' });
-      expect(service.saves.filter((saved) => saved.endsWith('step-0002'))).toHaveLength(2);
-    });
-  });
-
   it('is warned of where the service does not renew; after the pause the run says what is left and makes it again', async () => {
     const service = keptService(nowMs, {
       ttlMs: 2 * HOUR_MS,

@@ -6,17 +6,15 @@ import { type AllActivities, fakeActivities } from './fake-activities.ts';
 type Options = {
   /** The life that saves get. */
   readonly ttlMs: number | null;
-  /** The longest life that the service gives. */
-  readonly capMs?: number;
   readonly canRenew?: boolean;
   /** The life of what has this name, instead. */
   readonly keepFor?: (name: string) => number | null;
 };
 
 /** Activities of a service whose checkpoints really expire, by the clock of the test's server. */
-export function keptService(nowMs: () => Promise<number>, { ttlMs, capMs, canRenew = true, keepFor = () => ttlMs }: Options) {
+export function keptService(nowMs: () => Promise<number>, { ttlMs, canRenew = true, keepFor = () => ttlMs }: Options) {
   const fake = fakeActivities();
-  const service = new FakeService(capMs ?? null);
+  const service = new FakeService();
   service.canRenew = canRenew;
   const saves: string[] = [];
   const renewals: SavedPath[] = [];
