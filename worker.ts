@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { beatAlways } from './activities/beating.ts';
+import { createCheckpointActivities } from './activities/checkpoints.ts';
 import { createEvaluationActivities } from './activities/evaluation.ts';
 import { createInputActivities } from './activities/inputs.ts';
 import { createKeepTrainingActivities } from './activities/keep-training.ts';
@@ -112,6 +113,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
           ...createWarmupActivities({ records, blobs, objects, folderOf }),
           ...createMirrorActivities({ records, objects, folderOf }),
           ...createPreflightActivities({ records, objects, models }),
+          ...createCheckpointActivities({ models }),
           ...createTeacherActivities({ records, blobs, objects, models }),
           ...createPromotionActivities({
             records,

@@ -3,6 +3,7 @@ import { canConvince } from '../core/gate/evidence.ts';
 import { studentOf, teacherOf } from '../core/run/models.ts';
 import type { PinnedAgent, RunPlan } from '../core/run/pinned-run.ts';
 import type { PinnedTask } from '../core/run/trial.ts';
+import { saveLife } from '../core/training/checkpoint-lives.ts';
 import { type JobTemplate, sandboxMode } from '../services/harbor/index.ts';
 import { sha256 } from './digest.ts';
 
@@ -27,6 +28,7 @@ export function planOf(config: RunConfig, { rollouts, training }: RunPlan['queue
     deferBaselines: config.eval.defer_baselines,
     warmup: { steps: warmup.steps, rolloutsPerTask: warmup.rollouts_per_task, loaded: warmup.trajectories_from !== null },
     maxUsd: config.budget.max_usd,
+    checkpoints: { ttlSeconds: saveLife(config).ttlSeconds ?? null, keepLast: config.checkpoints.keep_last },
     queues: { rollouts, training },
   };
 }

@@ -4,6 +4,8 @@ import type { CallKind, CallResults, PendingCall, TrainingClient } from '../serv
 import { type BatchUpdates, lossScale, type Sequence, tokensOf } from './batch-updates.ts';
 
 type Calling = { readonly signal: AbortSignal };
+/** How long the service keeps what is saved; for ever without one. */
+type SaveLife = { readonly ttlSeconds?: number };
 
 /** One call of a model, as the plan wants it. The same call has the same name whoever makes it, and no other call has it. */
 export type Operation = {
@@ -97,24 +99,24 @@ export function probeOperation(tokens: readonly number[], after: string): Operat
   });
 }
 
-export function stateOperation(name: string): Operation {
+export function stateOperation(name: string, life: SaveLife = {}): Operation {
   return operation<'saveState'>({
     name: `state ${name}`,
     kind: 'saveState',
     of: name,
     tokens: 0,
-    submit: (training, calling) => training.submitSaveState(name, calling),
+    submit: (training, calling) => training.submitSaveState(name, { ...calling, ...life }),
     read: (path) => ({ path }),
   });
 }
 
-export function samplerOperation(name: string): Operation {
+export function samplerOperation(name: string, life: SaveLife = {}): Operation {
   return operation<'saveForSampler'>({
     name: `sampler ${name}`,
     kind: 'saveForSampler',
     of: name,
     tokens: 0,
-    submit: (training, calling) => training.submitSaveForSampler(name, calling),
+    submit: (training, calling) => training.submitSaveForSampler(name, { ...calling, ...life }),
     read: (path) => ({ path }),
   });
 }

@@ -3,6 +3,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { BlobRef, SamplerPath, StatePath } from '../core/ids.ts';
 import type { Usage } from '../core/measures/usage.ts';
 import type { TrainResult } from '../core/run/results.ts';
+import { saveLife } from '../core/training/checkpoint-lives.ts';
 import { type BatchSource, FRESH_ADAPTER, type PlanBase, type PlannedState, type TrainingRef } from '../core/training/plan.ts';
 import { ServiceFailed } from '../services/tinker/index.ts';
 import { stepUpdates } from './batch-updates.ts';
@@ -72,7 +73,7 @@ export function createTrainingActivities({ records, ...deps }: TrainingDeps) {
     /** Publishes the weights as they are now, under `name`, for sampling. A service that answers a path without keeping it is found out here. */
     saveSampler({ run, training, name }: SaveOrder): Promise<Saved<SamplerPath>> {
       return onTraining(run, async (record) => {
-        const { results, at, usage, notices } = await advance(deps, record, training, [samplerOperation(name)]);
+        const { results, at, usage, notices } = await advance(deps, record, training, [samplerOperation(name, saveLife(record.config))]);
         const path = pathIn(results[0]) as SamplerPath;
         await models.withClient((client) => client.checkpoints.assertListed(path)).catch((error) => Promise.reject(asNotKept(error)));
         return { path, training: { ...training, at }, notices, ...usage };
@@ -84,7 +85,10 @@ export function createTrainingActivities({ records, ...deps }: TrainingDeps) {
       return onTraining(run, async (record) => {
         const tokens = await probeTokens(deps, training.head);
         const probes = tokens.length < 2 ? [] : [probeOperation(tokens, `after ${training.updates} updates`)];
-        const { results, at, usage, notices } = await advance(deps, record, training, [...probes, stateOperation(name)]);
+        const { results, at, usage, notices } = await advance(deps, record, training, [
+          ...probes,
+          stateOperation(name, saveLife(record.config)),
+        ]);
         const path = pathIn(results.at(-1)) as StatePath;
         const lossNats = probes.length > 0 ? (results[0]?.loss ?? null) : null;
         const probe = lossNats === null ? null : { tokens, lossNats };

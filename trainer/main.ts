@@ -40,6 +40,7 @@ const options: TrainerOptions = {
   keys: flags.apiKey === undefined ? { prefix: 'tml-' } : { onlyKey: flags.apiKey },
   faults: flags.faults === undefined ? null : faultsIn(flags.faults),
   callLogFile: flags.callLog === undefined ? null : resolve(flags.callLog),
+  now: () => new Date(),
   onFatal: (reason) => fail(reason instanceof Error ? (reason.stack ?? reason.message) : String(reason), 1),
 };
 

@@ -11,14 +11,15 @@ import { closeTraining, refreshSampler, saveCheckpoint, saveState } from './trai
 export async function closeRun(run: Run): Promise<Outcome> {
   if (run.facts.weights === null) await run.phase('final', () => saveFinal(run));
   await run.phase('evaluation', async () => {
-    await evaluateHoldout(run, 'student-after', run.sampler);
+    await evaluateHoldout(run, 'student-after', () => run.sampler);
     await closeBaselines(run);
   });
   const verdict = await run.phase('gate', () => decide(run));
   if (!verdict.accepted) return 'rejected';
   if (!run.pinned.promote) return 'accepted';
-  if (!(await run.phase('approve', () => approved(run)))) return 'promotion declined';
-  return run.phase('promote', () => promoted(run));
+  const agreed = await run.phase('approve', () => approved(run));
+  await handOver(run);
+  return agreed ? run.phase('promote', () => promoted(run)) : 'promotion declined';
 }
 
 /** Writes the agent's settings. A file that cannot take them costs nothing that was paid for: the adapter stays, to be handed over by hand. */
@@ -41,6 +42,7 @@ async function promoted(run: Run): Promise<Outcome> {
 
 /** Weights and state are saved before anything else can fail. */
 export async function saveFinal(run: Run): Promise<void> {
+  await run.lookAround();
   const statePath = await saveState(run);
   const samplerPath = await refreshSampler(run);
   await saveCheckpoint(run);
@@ -54,11 +56,17 @@ async function decide(run: Run) {
   if (!teacher || !before || !after || !facts.weights) throw new Error('the gate needs three evaluations and saved weights');
   const verdict = await briefActivities().decideGate({ run: pinned.ref, teacher, before, after });
   facts.verdict = verdict;
-  const { weights, spend, step: steps } = facts;
-  const handoff = await briefActivities().writeHandoff({ run: pinned.ref, weights });
-  facts.handoff = handoff;
-  if (verdict.accepted) facts.adapter = await briefActivities().writeAdapter({ run: pinned.ref, verdict, weights, handoff, steps, spend });
+  await handOver(run);
   return verdict;
+}
+
+/** Writes the hand-off of the final weights and, for an accepted gate, the adapter version that names them. Does nothing while they stand. */
+async function handOver({ facts, pinned }: Run): Promise<void> {
+  const { weights, spend, step: steps, verdict } = facts;
+  if (!weights || !verdict || facts.handoff) return;
+  const handoff = await briefActivities().writeHandoff({ run: pinned.ref, weights });
+  if (verdict.accepted) facts.adapter = await briefActivities().writeAdapter({ run: pinned.ref, verdict, weights, handoff, steps, spend });
+  facts.handoff = handoff;
 }
 
 async function approved(run: Run): Promise<boolean> {

@@ -1,9 +1,10 @@
-import { ActivityFailure, ApplicationFailure, CancellationScope, isCancellation } from '@temporalio/workflow';
+import { ActivityFailure, ApplicationFailure, CancellationScope, ContinueAsNew, isCancellation } from '@temporalio/workflow';
 import { closeRun, saveFinal } from './closing.ts';
 import type { RunResult } from './messages.ts';
 import { namedFailure } from './named-failure.ts';
 import { openRun } from './opening.ts';
 import { briefActivities } from './proxies.ts';
+import { restoreSaved } from './restoring.ts';
 import { isCarry, Run, type RunCarry, RunStopped } from './run.ts';
 import { closeTraining, trainSteps } from './training-loop.ts';
 import { warmUp } from './warm-up.ts';
@@ -14,7 +15,7 @@ import { warmUp } from './warm-up.ts';
  */
 export async function distill(input: unknown, carried?: RunCarry): Promise<RunResult> {
   if (carried !== undefined && !isCarry(carried)) throw ApplicationFailure.nonRetryable('a run takes one input', 'BadRunInput');
-  const run = new Run(carried);
+  const run = new Run(restoreSaved, carried);
   try {
     const early = carried ? null : await openRun(run, input);
     if (early === null) await warmUp(run);
@@ -23,7 +24,9 @@ export async function distill(input: unknown, carried?: RunCarry): Promise<RunRe
     return await finish(run, guarded ?? (await closeRun(run)));
   } catch (error) {
     if (error instanceof RunStopped) return await CancellationScope.nonCancellable(() => stopped(run));
+    if (error instanceof ContinueAsNew) throw error;
     if (isCancellation(error)) await CancellationScope.nonCancellable(() => stopped(run));
+    else await left(run);
     throw isCancellation(error) ? error : namedFailure(error);
   }
 }
@@ -35,7 +38,14 @@ async function stopped(run: Run): Promise<RunResult> {
   return finish(run, 'stopped');
 }
 
+/** What the run leaves on the service stays for whoever goes on from it. */
+async function left(run: Run): Promise<void> {
+  await run.keeping.leave();
+  await run.keeping.stop();
+}
+
 async function finish(run: Run, outcome: RunResult['outcome']): Promise<RunResult> {
+  await left(run);
   const result = run.end(outcome);
   await mirror(run);
   return result;
@@ -48,6 +58,7 @@ async function mirror(run: Run): Promise<void> {
     await briefActivities().mirrorRun({
       run: run.facts.pinned.ref,
       status: run.board.status(),
+      checkpoints: run.keeping.view(),
       keepCalls: run.facts.outcome === 'stopped',
     });
   } catch (error) {

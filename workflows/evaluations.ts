@@ -10,10 +10,10 @@ import { CHILD, type Run } from './run.ts';
 /** Interim evaluations kept in the workflow; each is in the run folder as `eval-interim-NNNN.json`. */
 const INTERIM_KEPT = 20;
 
-/** Measures a model on the held-out tasks, `gate.k` attempts each. */
-export async function evaluateHoldout(run: Run, label: HoldoutLabel, model: ModelRef): Promise<void> {
+/** Measures a model on the held-out tasks, `gate.k` attempts each. `modelOf` is asked after all waits: weights may have to be published again. */
+export async function evaluateHoldout(run: Run, label: HoldoutLabel, modelOf: () => ModelRef): Promise<void> {
   const { holdout: tasks, plan } = run.pinned;
-  const result = await measure(run, { label, model, tasks, k: plan.gateK, kind: 'held-out' });
+  const result = await measure(run, { label, modelOf, tasks, k: plan.gateK, kind: 'held-out' });
   run.facts.evaluations = [...run.facts.evaluations, result];
   await run.book(result);
 }
@@ -24,32 +24,34 @@ export function isInterimDue({ pinned, facts }: Run): boolean {
   return every > 0 && facts.step % every === 0;
 }
 
-/** Measures the weights of the last finished step on a few training tasks, the same ones every time. */
-export async function evaluateInterim(run: Run, model: ModelRef): Promise<void> {
+/** Measures the weights that were published last, those of the last finished step, on a few training tasks, the same ones every time. */
+export async function evaluateInterim(run: Run): Promise<void> {
   run.facts.interimTasks ??= await briefActivities().drawInterimTasks({ run: run.pinned.ref });
   const { interimTasks: tasks, step } = run.facts;
-  const result = await measure(run, { label: interimLabel(step), model, tasks, k: run.pinned.plan.interim.k, kind: 'training' });
+  const modelOf = () => run.published;
+  const result = await measure(run, { label: interimLabel(step), modelOf, tasks, k: run.pinned.plan.interim.k, kind: 'training' });
+  run.keeping.measured(step, result.solveRate);
   run.facts.interim = [...run.facts.interim, result].slice(-INTERIM_KEPT);
   await run.book(result);
 }
 
 type Measurement = {
   readonly label: EvalLabel;
-  readonly model: ModelRef;
+  readonly modelOf: () => ModelRef;
   readonly tasks: readonly PinnedTask[];
   /** Attempts per task. */
   readonly k: number;
   readonly kind: 'held-out' | 'training';
 };
 
-async function measure(run: Run, { label, model, tasks, k, kind }: Measurement): Promise<EvalResult> {
+async function measure(run: Run, { label, modelOf, tasks, k, kind }: Measurement): Promise<EvalResult> {
   const { ref, trialPrefix, plan, runId } = run.pinned;
   await run.breathe();
   await run.afford(evaluationUsd(label, tasks.length * k, run.facts), `the ${label} evaluation`);
   return run.child(label, () =>
     startChild(evaluate, {
       workflowId: `${runId}.eval-${label}`,
-      args: [{ run: ref, trialPrefix, plan, label, model, tasks, k }],
+      args: [{ run: ref, trialPrefix, plan, label, model: modelOf(), tasks, k }],
       staticSummary: `${label} on ${tasks.length} ${kind} tasks × ${k}`,
       ...CHILD,
     }),

@@ -1,4 +1,5 @@
 import { ActivityCancellationType, proxyActivities } from '@temporalio/workflow';
+import type { CheckpointActivities } from '../activities/checkpoints.ts';
 import type { EvaluationActivities } from '../activities/evaluation.ts';
 import type { InputActivities } from '../activities/inputs.ts';
 import type { KeepTrainingActivities } from '../activities/keep-training.ts';
@@ -31,6 +32,14 @@ export const briefActivities = () =>
   proxyActivities<InputActivities & MetricsActivities & EvaluationActivities & PromotionActivities & MirrorActivities & WarmupActivities>(
     BRIEF,
   );
+
+/** Tells in its answer what failed; tried again later by those who need it. */
+export const checkpointCare = () =>
+  proxyActivities<CheckpointActivities>({
+    startToCloseTimeout: '30 minutes',
+    heartbeatTimeout: '30s',
+    retry: { ...PATIENT, maximumAttempts: 5 },
+  });
 
 export const modelChecks = () =>
   proxyActivities<PreflightActivities>({

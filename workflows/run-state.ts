@@ -23,6 +23,8 @@ import {
 import { stepOfName } from '../core/run/step-name.ts';
 import type { PinnedTask, PublishedSampler } from '../core/run/trial.ts';
 import type { WarmupProgress } from '../core/run/warm-up.ts';
+import { type CheckpointLedger, NO_LEDGER } from '../core/training/checkpoint-ledger.ts';
+import { type Pins, pinsOf } from '../core/training/checkpoint-pins.ts';
 import { type CheckpointBook, NO_CHECKPOINTS, type ResumePoint, resumePoint } from '../core/training/checkpoints.ts';
 
 /** Rows kept in the workflow; all of them are in `metrics.jsonl`. */
@@ -49,6 +51,8 @@ export type RunFacts = {
   /** The newest saved training state, by the name of its step. */
   savedState: { readonly name: string; readonly path: StatePath } | null;
   checkpoints: CheckpointBook;
+  /** All that was saved, and how long it lives. */
+  ledger: CheckpointLedger;
   /** Null where none is planned, or before its trajectories are there. */
   warmup: WarmupProgress | null;
   /** Steps that are finished. */
@@ -82,6 +86,7 @@ export function newFacts(nowMs: number): RunFacts {
     published: null,
     savedState: null,
     checkpoints: NO_CHECKPOINTS,
+    ledger: NO_LEDGER,
     warmup: null,
     step: 0,
     rows: [],
@@ -152,4 +157,11 @@ export function resumeOf({ checkpoints, guard, rows }: Pick<RunFacts, 'checkpoin
   if (killStreakFrom === null) return resumePoint(checkpoints);
   const first = rows.find(({ step }) => step === killStreakFrom);
   return resumePoint(checkpoints, first ? stepOfName(first.sampler) : killStreakFrom);
+}
+
+/** Which checkpoints the run needs now, and why. */
+export function pinsIn(facts: RunFacts): Pins {
+  const { ledger, sampler, published, savedState, checkpoints: book, weights: final, adapter } = facts;
+  const uses = { sampler, published, savedState: savedState?.path ?? null, book, resume: resumeOf(facts), final };
+  return pinsOf(ledger, { ...uses, isPromoted: adapter !== null });
 }

@@ -12,6 +12,9 @@ import type { PinnedRun } from '../core/run/pinned-run.ts';
 import type { TrainingRef } from '../core/run/results.ts';
 import { stepName } from '../core/run/step-name.ts';
 import type { PublishedSampler } from '../core/run/trial.ts';
+import type { SavedPath } from '../core/training/checkpoint-ledger.ts';
+import { CheckpointKeeping } from './checkpoint-keeping.ts';
+import { answerAboutCheckpoints } from './checkpoint-messages.ts';
 import { KeepAlive } from './keep-alive.ts';
 import type { RunResult } from './messages.ts';
 import { briefActivities } from './proxies.ts';
@@ -29,15 +32,23 @@ export type RunCarry = { readonly facts: RunFacts; readonly desk: DeskState };
 export const isCarry = (value: unknown): value is RunCarry =>
   typeof value === 'object' && value !== null && 'facts' in value && 'desk' in value;
 
+/** Makes again what the run needs of these checkpoints, which are gone. */
+export type Restore = (run: Run, gone: ReadonlySet<SavedPath>) => Promise<void>;
+
 /** A run in progress: its facts, the desk that takes messages, the board that shows it, and the moves all phases share. */
 export class Run {
   readonly facts: RunFacts;
   readonly desk: RunDesk;
   readonly board: RunBoard;
   readonly keepAlive: KeepAlive;
+  readonly keeping: CheckpointKeeping;
+  private readonly restore: Restore;
+  private lookedAtMs = Date.now();
 
-  constructor(carry?: RunCarry) {
-    this.facts = carry?.facts ?? newFacts(Date.now());
+  constructor(restore: Restore, carry?: RunCarry) {
+    this.restore = restore;
+    this.facts = { ...newFacts(Date.now()), ...carry?.facts };
+    this.keeping = new CheckpointKeeping(this);
     this.board = new RunBoard(this.facts, () => this.desk);
     this.desk = new RunDesk(
       { spentUsd: () => this.facts.spend.usd, ended: () => this.facts.phase === 'ended', changed: () => this.board.refresh() },
@@ -46,6 +57,8 @@ export class Run {
     this.keepAlive = new KeepAlive(() => this.desk.waitingFor !== null);
     this.desk.open();
     this.board.refresh();
+    answerAboutCheckpoints(this);
+    this.keeping.start();
   }
 
   get pinned(): PinnedRun {
@@ -61,6 +74,11 @@ export class Run {
   get sampler(): PublishedSampler {
     if (!this.facts.sampler) throw new Error('no sampler yet');
     return this.facts.sampler;
+  }
+
+  get published(): PublishedSampler {
+    if (!this.facts.published) throw new Error('nothing is published yet');
+    return this.facts.published;
   }
 
   /** Runs one phase, and books its wall time under its name. */
@@ -95,6 +113,16 @@ export class Run {
     while (this.desk.paused && !this.desk.stopping)
       await this.desk.ask('pause', 'paused by a person', [...this.commands('resume'), ...this.commands('stop')]);
     if (this.desk.stopping) throw new RunStopped();
+    await this.lookAround();
+  }
+
+  /** After a wait or a long piece of work: what expired meanwhile is made again before anything relies on it. */
+  async lookAround(): Promise<void> {
+    const sinceMs = Date.now() - this.lookedAtMs;
+    this.lookedAtMs = Date.now();
+    const gone = await this.keeping.takeStock(sinceMs);
+    if (gone.size > 0) await this.restore(this, gone);
+    this.keeping.wake();
   }
 
   /** Waits at the cap until `usd` more fits under it, however often a person must raise it. */

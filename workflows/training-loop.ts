@@ -34,7 +34,10 @@ export async function trainSteps(run: Run): Promise<Outcome | null> {
     if (!isLast && run.facts.step % plan.samplerRefreshEvery === 0) await refreshSampler(run);
     // The end of a run saves what the last step left; an evaluation that comes before must not put it at risk.
     if (isLast ? isInterimDue(run) : run.facts.step % plan.saveStateEvery === 0) await saveCheckpoint(run);
-    if (isInterimDue(run)) await evaluateInterim(run, await publish(run));
+    if (isInterimDue(run)) {
+      await publish(run);
+      await evaluateInterim(run);
+    }
   }
   return null;
 }
@@ -79,17 +82,18 @@ export async function refreshSampler(run: Run): Promise<SamplerPath> {
 }
 
 /** Publishes the current weights for sampling as `step-NNNN`, once. What the steps sample from stays as it is. */
-async function publish(run: Run): Promise<PublishedSampler> {
+export async function publish(run: Run): Promise<PublishedSampler> {
   const name = stepName(run.facts.step);
   if (run.facts.published?.version === name) return run.facts.published;
   // A save that was started is finished and booked, whatever happens to the run around it.
   const saved = await CancellationScope.nonCancellable(() =>
     training(run.pinned.plan).saveSampler.executeWithOptions({ summary: `${name} · sampler` }, [
-      { run: run.pinned.ref, training: run.training, name },
+      { run: run.pinned.ref, training: run.training, name: freeName(run, 'sampler', name) },
     ]),
   );
   run.facts.published = { kind: 'sampler', model: run.pinned.plan.student.model, path: saved.path, version: name };
   await bookTraining(run, saved);
+  run.keeping.saved({ path: saved.path, kind: 'sampler', name, step: run.facts.step });
   return run.facts.published;
 }
 
@@ -99,12 +103,19 @@ export async function saveState(run: Run, name = stepName(run.facts.step)): Prom
   if (savedState?.name === name) return savedState.path;
   const saved = await CancellationScope.nonCancellable(() =>
     training(run.pinned.plan).saveState.executeWithOptions({ summary: `${name} · state` }, [
-      { run: run.pinned.ref, training: run.training, name },
+      { run: run.pinned.ref, training: run.training, name: freeName(run, 'state', name) },
     ]),
   );
   run.facts.savedState = { name, path: saved.path };
   await bookTraining(run, saved);
+  run.keeping.saved({ path: saved.path, kind: 'state', name, step: run.facts.step });
   return saved.path;
+}
+
+/** What the service keeps it under: what expired may still hold its name there. */
+function freeName({ facts }: Run, kind: 'sampler' | 'state', name: string): string {
+  const before = facts.ledger.entries.filter((entry) => entry.kind === kind && entry.name === name).length;
+  return before === 0 ? name : `${name}-${before + 1}`;
 }
 
 /** Saves the state that the last finished step left, and enters it in the book, with its sampler where it was published. */
@@ -126,6 +137,7 @@ function whereToGoOn({ latest, restoreFrom }: ResumePoint): string {
 /** Goes on in a new execution with a short history; no child is open here. */
 export async function startAnew(run: Run): Promise<never> {
   await run.keepAlive.stop();
+  await run.keeping.stop();
   await condition(allHandlersFinished);
   run.bookWallTime();
   return continueAsNew<typeof distill>(null, { facts: run.facts, desk: run.desk.carry() });

@@ -8,7 +8,7 @@ import { CHILD, type Run } from './run.ts';
 import { openTraining, saveState, startAnew } from './training-loop.ts';
 
 /** The name of the state that a warm-up leaves: where training goes on from when no step has saved one. */
-const STATE_NAME = 'warmup';
+export const WARMUP_STATE = 'warmup';
 
 /** Supervised updates on the teacher's own episodes, before the first step. Does nothing where none is planned, and nothing twice. */
 export async function warmUp(run: Run): Promise<void> {
@@ -22,9 +22,9 @@ export async function warmUp(run: Run): Promise<void> {
       const { updates } = warmupOf(run);
       const isLast = updates === run.pinned.plan.warmup.steps;
       if (!isLast && updates % run.pinned.plan.saveStateEvery === 0)
-        await saveState(run, `${STATE_NAME}-${String(updates).padStart(4, '0')}`);
+        await saveState(run, `${WARMUP_STATE}-${String(updates).padStart(4, '0')}`);
     }
-    const statePath = await saveState(run, STATE_NAME);
+    const statePath = await saveState(run, WARMUP_STATE);
     run.facts.warmup = { ...warmupOf(run), statePath };
     run.facts.checkpoints = { ...run.facts.checkpoints, warmupState: statePath };
   });

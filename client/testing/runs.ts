@@ -30,6 +30,7 @@ export function runStatus(known: Partial<RunStatus>): RunStatus {
     handoff: null,
     weights: null,
     resume: { latest: null, restoreFrom: null },
+    checkpoints: { saved: 0, firstEnd: null, warning: null },
     spend: { usd: 0, blindTo: [], lines: [], maxUsd: null, forecastUsd: null },
     usage: NO_USAGE,
     decisions: [],

@@ -1,4 +1,5 @@
 import type { BlobRef } from '../ids.ts';
+import type { KeepRules } from '../training/checkpoint-lives.ts';
 import type { EvalResult } from './results.ts';
 import type { ModelRef, PinnedTask } from './trial.ts';
 import type { WarmupPlan } from './warm-up.ts';
@@ -35,6 +36,7 @@ export type RunPlan = {
   readonly deferBaselines: boolean;
   readonly warmup: WarmupPlan;
   readonly maxUsd: number | null;
+  readonly checkpoints: KeepRules;
   /** Task queues of the roles that are not the run's own. */
   readonly queues: { readonly rollouts: string; readonly training: string };
 };

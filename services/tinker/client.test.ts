@@ -162,7 +162,7 @@ describe('checkpoints', () => {
     service.script('training_runs/run/checkpoints/weights/a/ttl', { status: 204 }, { status: 405 });
     await using client = await TinkerClient.connect(options());
     expect(await client.checkpoints.list('run')).toEqual([
-      { id: 'weights/a', type: 'training', path, savedAt: null, sizeBytes: 5, isPublic: false, userMetadata: null, expiresAt: null },
+      { id: 'weights/a', type: 'training', path, savedAt: null, sizeBytes: 5, isPublic: false, userMetadata: null, expiresAt: undefined },
     ]);
     await client.checkpoints.delete(path);
     expect(await client.checkpoints.setTtl(path, null)).toBe(true);

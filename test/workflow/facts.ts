@@ -37,6 +37,7 @@ export function plan(over: Partial<RunPlan> = {}): RunPlan {
     deferBaselines: false,
     warmup: { steps: 0, rolloutsPerTask: 1, loaded: false },
     maxUsd: null,
+    checkpoints: { ttlSeconds: null, keepLast: null },
     queues: { rollouts: 'rollouts', training: 'training' },
     ...over,
   };

@@ -1,3 +1,4 @@
+import type { CheckpointActivities } from '../../activities/checkpoints.ts';
 import type { EvaluationActivities } from '../../activities/evaluation.ts';
 import type { InputActivities } from '../../activities/inputs.ts';
 import type { KeepTrainingActivities } from '../../activities/keep-training.ts';
@@ -17,6 +18,7 @@ import { after, evaluationOf, trainedOf, trainingOf } from '../../core/run/testi
 import { blob, ESTIMATE, evidence, pinned, stepResult, trialFor } from './facts.ts';
 
 export type AllActivities = InputActivities &
+  CheckpointActivities &
   MetricsActivities &
   EvaluationActivities &
   PromotionActivities &
@@ -125,6 +127,12 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
     writeHandoff: async () => ({ path: 'runs/run/handoff.toml', toml: '' }),
     writeAdapter: async () => ({ name: 'turn', version: 1, path: 'adapters/turn/v1' }),
     promoteAdapter: async () => ({ keyVariable: 'OPENAI_API_KEY' }),
+    tendCheckpoints: async ({ look, renew, remove }) => ({
+      renewed: renew.map(({ path }) => ({ path, outcome: 'done', words: '' })),
+      removed: remove.map((path) => ({ path, outcome: 'done', words: '' })),
+      found: [...look, ...renew.map(({ path }) => path)].map((path) => ({ path, isListed: true, expires: null })),
+      isListRead: true,
+    }),
     mirrorRun: async () => undefined,
     ...over,
   };

@@ -23,8 +23,8 @@ type SampleCall = { state: FutureState; readonly callId: number; readonly identi
 /** Told of each call that has ended, before anybody can be told its result. */
 export type OnSampled = (sampler: Sampler, seq: number, job: Omit<SampleJob, 'weights'>, outcome: Outcome) => void;
 
-/** LoRA weights of a sampler path; throws UserError when they are gone. */
-export type ReadSamplerWeights = (path: string) => Uint8Array;
+/** LoRA weights by sampler path; both throw UserError when they are gone. `check` reads nothing. */
+export type SamplerWeights = { readonly check: (path: string) => void; readonly read: (path: string) => Uint8Array };
 
 /**
  * Sampling calls by request id. Results live in memory only: after a restart a sample in flight reads as gone (410),
@@ -32,7 +32,7 @@ export type ReadSamplerWeights = (path: string) => Uint8Array;
  */
 export class Sampling {
   readonly #backend: SamplingBackend;
-  readonly #readWeights: ReadSamplerWeights;
+  readonly #weights: SamplerWeights;
   readonly #onSampled: OnSampled;
   readonly #calls = new Map<string, SampleCall>();
   readonly #waiters = new Waiters<string>();
@@ -42,10 +42,10 @@ export class Sampling {
   readonly #adapters = new Set<string>();
   #inFlight = 0;
 
-  constructor(backend: SamplingBackend, readWeights: ReadSamplerWeights, onSampled: OnSampled = () => {}) {
+  constructor(backend: SamplingBackend, weights: SamplerWeights, onSampled: OnSampled = () => {}) {
     this.#backend = backend;
     this.#onSampled = onSampled;
-    this.#readWeights = readWeights;
+    this.#weights = weights;
   }
 
   /** Starts a call and returns its request id; a repeat answers the first call's, and another call under its number is refused. */
@@ -119,7 +119,9 @@ export class Sampling {
   #provideWeights(sampler: Sampler): string {
     const key = sampler.modelPath;
     if (key === null) return sampler.baseModel;
-    if (!this.#adapters.delete(key)) this.#backend.addAdapter(key, sampler.baseModel, this.#readWeights(key));
+    // Weights whose time is over are gone, though the thread may still have them.
+    this.#weights.check(key);
+    if (!this.#adapters.delete(key)) this.#backend.addAdapter(key, sampler.baseModel, this.#weights.read(key));
     this.#adapters.add(key);
     if (this.#adapters.size > ADAPTERS_AT_MOST) {
       const [oldest] = this.#adapters;

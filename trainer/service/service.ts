@@ -60,7 +60,7 @@ export class Service {
     });
     this.sampling = new Sampling(
       options.samplingBackend,
-      (path) => this.runs.readCheckpoint(path).weights,
+      { check: (path) => this.runs.checkIsThere(path), read: (path) => this.runs.readCheckpoint(path).weights },
       (sampler, seq, job, outcome) => callLog?.add(sampleCall(now(), sampler, seq, job, outcome)),
     );
     this.#sweep = setInterval(() => this.sweepSessions(), SESSION_SWEEP_MS);

@@ -24,6 +24,8 @@ export type TrainerOptions = {
   readonly faults: Plan | null;
   /** File that gets a line for each call that was carried out, see `CallLog`; null for none. */
   readonly callLogFile: string | null;
+  /** What checkpoints expire by. */
+  readonly now: () => Date;
   /** Called when only a restart can help; must end the process. */
   readonly onFatal: (reason: unknown) => void;
 };
@@ -49,7 +51,7 @@ export async function startTrainer(options: TrainerOptions): Promise<{ readonly 
     training,
     samplingBackend: sampling,
     longPollMs: LONG_POLL_MS,
-    now: () => new Date(),
+    now: options.now,
     ...(options.callLogFile === null ? {} : { callLog: CallLog.open(options.callLogFile) }),
     onFatal: options.onFatal,
   });
