@@ -114,7 +114,7 @@ describe('a run with a warm-up', () => {
     };
     await run({ resolveRun: warmed({}), runTrial, keepTrajectories, tallySpend }, (handle) => handle.result());
     expect(kept?.trajectories.map(({ trialId }) => trialId)).toEqual(['0123abcd-w-000-0', '0123abcd-w-001-0-r1', '0123abcd-w-002-0']);
-    expect(booked[2]).toEqual({ student_sample: 2 + 12 }); // two baselines, four attempts
+    expect(booked[3]).toEqual({ student_sample: 2 + 12 }); // the checks, two baselines, four attempts
   });
 
   it('goes on in new executions without playing a trial or making an update twice, also when attempts die; histories replay', async () => {
