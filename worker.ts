@@ -4,15 +4,17 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { beatAlways } from './activities/beating.ts';
 import { createEvaluationActivities } from './activities/evaluation.ts';
 import { createInputActivities } from './activities/inputs.ts';
+import { createKeepTrainingActivities } from './activities/keep-training.ts';
 import { createMetricsActivities } from './activities/metrics.ts';
 import { createMirrorActivities } from './activities/mirror.ts';
-import { ModelAccess } from './activities/model-access.ts';
+import { type Connect, ModelAccess } from './activities/model-access.ts';
 import { createPreflightActivities, createSandboxActivities } from './activities/preflight.ts';
 import { createPromotionActivities } from './activities/promotion.ts';
 import { createRolloutActivities } from './activities/rollouts.ts';
-import { RunFolder } from './activities/run-folder.ts';
+import { runFiles } from './activities/run-files.ts';
 import { RunRecords } from './activities/run-records.ts';
 import { createTeacherActivities } from './activities/teacher.ts';
 import { createTrainingActivities, type TrainingDeps } from './activities/training.ts';
@@ -20,14 +22,16 @@ import { createWarmupActivities } from './activities/warm-up.ts';
 import { createWarmupTrainingActivities } from './activities/warm-up-training.ts';
 import { servingEndpointOf } from './core/promotion/handoff.ts';
 import { HarnessDocument } from './core/run/agents.ts';
+import { keepQueueOf } from './core/training/keep-queue.ts';
 import { BlobStore } from './services/blobs/blob-store.ts';
-import { FileObjectStore } from './services/blobs/file-object-store.ts';
+import { openObjectStore } from './services/blobs/open.ts';
 import { startGateway } from './services/gateway/index.ts';
 import { HarborRunner, harborPython, makeScratchDir, scratchRoot, sweepSandboxes } from './services/harbor/index.ts';
 import { endWithParent } from './services/processes/index.ts';
 import { type AppSettings, PROJECT_ROOT, readAppSettings } from './services/settings/index.ts';
 import { GateBook } from './services/stores/gate-book.ts';
 import { HarnessStore } from './services/stores/harness-store.ts';
+import { openShelf, type ShelfName } from './services/stores/open-shelf.ts';
 import { VersionStore } from './services/stores/version-store.ts';
 import { registerSearchAttributes } from './services/temporal/search-attributes.ts';
 import { PAYLOAD_CONVERTER, workflowBundle } from './services/temporal/workflow-bundle.ts';
@@ -36,6 +40,9 @@ import { SEARCH_ATTRIBUTES } from './workflows/search-attributes.ts';
 
 /** How long a worker that is told to end waits for calls that are paid for; who started it must give it a few seconds more. */
 const GRACE = '8s';
+
+/** Keeping a training alive costs a request every ten seconds, and must never wait for a slot. */
+const MOST_KEPT_TRAININGS = 1000;
 
 /** What a worker process can do; each role has its own task queue. */
 export const ROLES = ['control', 'rollouts', 'training'] as const;
@@ -58,17 +65,25 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
   cleanup.defer(() => connection.close());
   if (roles.includes('control')) await registerSearchAttributes(connection, namespace, Object.values(SEARCH_ATTRIBUTES));
 
-  const objects = new FileObjectStore(settings.blobStore);
+  const objects = await openObjectStore(settings);
   const blobs = new BlobStore(objects);
   const records = new RunRecords(blobs);
-  const folderOf = (runDir: string) => new RunFolder(PROJECT_ROOT, runDir);
-  const models = cleanup.use(new ModelAccess((onWait) => TinkerClient.connect({ tags: ['stillroom'], onWait })));
-  const common = { connection, namespace, dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER } };
+  const folderOf = runFiles(objects, PROJECT_ROOT);
+  const models = cleanup.use(new ModelAccess(connectTinker));
+  const common = {
+    connection,
+    namespace,
+    dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER },
+    interceptors: { activity: [beatAlways] },
+    // Beats that come too seldom make a busy worker look dead.
+    maxHeartbeatThrottleInterval: '2s',
+  };
   const workers: Worker[] = [];
   const draining = new AbortController();
 
   if (roles.includes('control')) {
-    const gates = new GateBook(join(stateDir, 'gates.jsonl'));
+    const gates = new GateBook(objects);
+    const shelf = (name: ShelfName) => openShelf(name, stateDir, settings.blobStore, objects);
     workers.push(
       await Worker.create({
         ...common,
@@ -82,10 +97,10 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
           ...createInputActivities({
             records,
             blobs,
+            objects,
             projectRoot: PROJECT_ROOT,
             settings,
-            folderOf,
-            harnesses: new HarnessStore(join(stateDir, 'harnesses'), HarnessDocument),
+            harnesses: new HarnessStore(shelf('harnesses'), HarnessDocument),
           }),
           ...createMetricsActivities({ records, blobs, objects, folderOf }),
           ...createEvaluationActivities({
@@ -101,8 +116,9 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
           ...createPromotionActivities({
             records,
             folderOf,
-            adapters: new VersionStore(join(stateDir, 'adapters'), 'adapter'),
+            adapters: new VersionStore(shelf('adapters'), 'adapter'),
             settingsPath: join(stateDir, 'settings.toml'),
+            ...(settings.blobStore.kind === 's3' ? { sharedSettings: objects } : {}),
             servingEndpoint: settings.servingEndpoint ?? servingEndpointOf(process.env.TINKER_BASE_URL),
           }),
         },
@@ -132,14 +148,13 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
         ...common,
         taskQueue: settings.taskQueues.rollouts,
         maxConcurrentActivityTaskExecutions: settings.workers.rolloutSlots,
-        maxHeartbeatThrottleInterval: '2s',
         shutdownGraceTime: GRACE,
         activities: { ...createRolloutActivities(deps), ...createSandboxActivities(deps) },
       }),
     );
   }
 
-  if (roles.includes('training'))
+  if (roles.includes('training')) {
     workers.push(
       await Worker.create({
         ...common,
@@ -147,11 +162,19 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
         maxConcurrentActivityTaskExecutions: settings.workers.trainingSlots,
         shutdownGraceTime: '2s',
         activities: {
-          ...createTrainingActivities({ records, blobs, models, ...(alterAdvantages ? { alterAdvantages } : {}) }),
-          ...createWarmupTrainingActivities({ records, blobs, models }),
+          ...createTrainingActivities({ records, blobs, objects, models, ...(alterAdvantages ? { alterAdvantages } : {}) }),
+          ...createWarmupTrainingActivities({ records, blobs, objects, models }),
         },
       }),
+      await Worker.create({
+        ...common,
+        taskQueue: keepQueueOf(settings.taskQueues.training),
+        maxConcurrentActivityTaskExecutions: MOST_KEPT_TRAININGS,
+        shutdownGraceTime: '2s',
+        activities: createKeepTrainingActivities({ records, objects, models }),
+      }),
     );
+  }
 
   const owned = cleanup.move();
   const ended = Promise.all(workers.map((worker) => worker.run())).finally(() => owned.disposeAsync());
@@ -163,6 +186,9 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
     },
   };
 }
+
+const connectTinker: Connect = (onWait, sessionId) =>
+  sessionId === undefined ? TinkerClient.connect({ tags: ['stillroom'], onWait }) : TinkerClient.attach({ sessionId, onWait });
 
 /** One harbor process for all trials of this worker, started with the first. What dead ones left on this machine goes at once. */
 function resident(stateDir: string) {

@@ -15,7 +15,7 @@ beforeEach(async () => {
 afterEach(() => project[Symbol.asyncDispose]());
 
 function activities() {
-  const gates = new GateBook(join(project.root, 'gates.jsonl'));
+  const gates = new GateBook(project.objects);
   const countGate = (protocolHash: string, runId: string) => gates.note(protocolHash, runId);
   return createEvaluationActivities({ records: project.records, objects: project.objects, folderOf: project.folderOf, countGate });
 }

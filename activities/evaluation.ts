@@ -9,7 +9,7 @@ import { addUsage } from '../core/measures/usage.ts';
 import type { EvalLabel, EvalResult, GateVerdict, TaskTally } from '../core/run/results.ts';
 import type { ModelRef, TrialSummary } from '../core/run/trial.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
-import type { RunFolder } from './run-folder.ts';
+import type { RunFiles, RunPlace } from './run-files.ts';
 import type { RunRecords } from './run-records.ts';
 import { sweepBatch } from './sweep-calls.ts';
 
@@ -25,7 +25,7 @@ export type GateOrder = { readonly run: BlobRef; readonly teacher: EvalResult; r
 export type EvaluationDeps = {
   readonly records: RunRecords;
   readonly objects: ObjectStore;
-  readonly folderOf: (runDir: string) => RunFolder;
+  readonly folderOf: (run: RunPlace) => RunFiles;
   /** The project's record of gates by protocol; returns how many this protocol had before this run's. */
   readonly countGate: (protocolHash: string, runId: string) => Promise<number>;
 };
@@ -44,7 +44,8 @@ export function createEvaluationActivities({ records, objects, folderOf, countGa
      * run can import. Fails when none was executed.
      */
     async closeEvaluation({ run, label, model, trials, startedAtMs }: EvaluationOrder): Promise<EvalResult> {
-      const { config, runDir, runId, holdout } = await records.load(run);
+      const record = await records.load(run);
+      const { config, holdout, runId } = record;
       const executed = trials.filter((trial) => trial.executed);
       const counted = { trials: trials.length, executedTrials: executed.length };
       try {
@@ -70,12 +71,12 @@ export function createEvaluationActivities({ records, objects, folderOf, countGa
         usd: spendOf(config.pricing, usage.meters).usd,
         wallMs: Date.now() - startedAtMs,
       };
-      const folder = folderOf(runDir);
-      await folder.writeJson(`eval-${label}.json`, { ...result, outcomes: trials });
+      const files = folderOf(record);
+      await files.writeJson(`eval-${label}.json`, { ...result, outcomes: trials });
       const which = BASELINES[label];
       if (which) {
         const measured = { which, evaluation: result, taskIds: holdout.map(({ id }) => id), attempts: config.gate.k, trials };
-        await folder.writeJson(`baseline-${which}.json`, baselineReport(measured));
+        await files.writeJson(`baseline-${which}.json`, baselineReport(measured));
       }
       await sweepBatch(
         objects,
@@ -97,7 +98,8 @@ export function createEvaluationActivities({ records, objects, folderOf, countGa
 
     /** Whether the trained student earned promotion, with the evidence a person should see beside the verdict. */
     async decideGate({ run, teacher, before, after }: GateOrder): Promise<GateVerdict> {
-      const { config, protocolHash, runId, runDir } = await records.load(run);
+      const record = await records.load(run);
+      const { config, protocolHash, runId } = record;
       const evidence = evidenceOf(teacher, before, after, config.gate);
       const { accepted, reasons, threshold } = decideGate({
         teacher: teacher.solveRate,
@@ -118,7 +120,7 @@ export function createEvaluationActivities({ records, objects, folderOf, countGa
         protocolHash,
         earlierGates: await countGate(protocolHash, runId),
       };
-      await folderOf(runDir).writeJson('gate.json', verdict);
+      await folderOf(record).writeJson('gate.json', verdict);
       return verdict;
     },
   };

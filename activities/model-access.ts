@@ -19,23 +19,35 @@ type Session = {
   users: number;
 };
 
+/** Opens a session, or joins the one that is named; `onWait` is where the client reports its waits. */
+export type Connect = (onWait: ServiceWaits['note'], sessionId?: string) => Promise<TinkerClient>;
+
 /**
  * This worker's connection to the Tinker service: one session, opened when first needed and kept alive, and one sampler per set of
  * weights. A lost session is replaced on the next call; what was sampled from it stays valid.
  */
 export class ModelAccess implements AsyncDisposable {
-  private readonly connect: (onWait: ServiceWaits['note']) => Promise<TinkerClient>;
+  private readonly connect: Connect;
   private readonly waits = new ServiceWaits();
   private session: Session | null = null;
   private capabilities: Promise<Capabilities> | null = null;
 
-  /** `connect` hands on where the client reports its waits. */
-  constructor(connect: (onWait: ServiceWaits['note']) => Promise<TinkerClient>) {
+  constructor(connect: Connect) {
     this.connect = connect;
   }
 
   /** What this worker's calls of the service wait for; null when they do not. */
   readonly longestWait = (): WaitReport | null => this.waits.longest();
+
+  /** A session besides this worker's own; whoever asks for it closes or leaves it. */
+  openSession(): Promise<TinkerClient> {
+    return this.connect(this.waits.note);
+  }
+
+  /** The same for a session that another process may have opened. */
+  joinSession(sessionId: string): Promise<TinkerClient> {
+    return this.connect(this.waits.note, sessionId);
+  }
 
   /** Runs `work` with the client; forgets its session if the service has lost it, so that a retry gets a new one. */
   withClient<T>(work: (client: TinkerClient) => Promise<T>): Promise<T> {

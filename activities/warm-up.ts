@@ -15,7 +15,7 @@ import { drawWarmupBatch } from '../core/training/warm-up.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import { getJson, putJson } from '../services/blobs/json.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
-import type { RunFolder } from './run-folder.ts';
+import type { RunFiles, RunPlace } from './run-files.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
 import { sweepBatch } from './sweep-calls.ts';
 import { teacherIdentity } from './warm-up-input.ts';
@@ -25,7 +25,7 @@ export type WarmupDeps = {
   readonly records: RunRecords;
   readonly blobs: BlobStore;
   readonly objects: ObjectStore;
-  readonly folderOf: (runDir: string) => RunFolder;
+  readonly folderOf: (run: RunPlace) => RunFiles;
 };
 export type WarmupActivities = ReturnType<typeof createWarmupActivities>;
 
@@ -34,7 +34,7 @@ export function createWarmupActivities({ records, blobs, objects, folderOf }: Wa
     /** Keeps what the teacher played: as a blob for this run, as a file in its folder for later ones. */
     async keepTrajectories({ run, trajectories }: { run: BlobRef; trajectories: readonly Trajectory[] }): Promise<BlobRef> {
       const record = await records.load(run);
-      await folderOf(record.runDir).writeJson(TRAJECTORY_FILE, documentOf(record, trajectories));
+      await folderOf(record).writeJson(TRAJECTORY_FILE, documentOf(record, trajectories));
       const list = await putJson(blobs.of(record.runId), trajectories);
       await sweepBatch(
         objects,
@@ -48,7 +48,7 @@ export function createWarmupActivities({ records, blobs, objects, folderOf }: Wa
     async gatherWarmup({ run, list }: { run: BlobRef; list: BlobRef | null }): Promise<WarmupSet> {
       const record = await records.load(run);
       const { config, runDir, warmupTrajectories: loaded } = record;
-      if (loaded) await folderOf(runDir).writeJson(TRAJECTORY_FILE, loaded);
+      if (loaded) await folderOf(record).writeJson(TRAJECTORY_FILE, loaded);
       const trajectories = loaded ? trajectoriesIn(loaded) : await listed(list, blobs);
       try {
         const built = await buildWarmupSet(trajectories, config, blobs);
@@ -72,10 +72,9 @@ export function createWarmupActivities({ records, blobs, objects, folderOf }: Wa
       return drawWarmupBatch({ datums, batchSize: batchSize(config), update, runName: runId });
     },
 
-    /** Appends a row to `warmup.jsonl`. An update that is noted twice has two lines; the last one counts. */
+    /** Keeps the row of an update, and brings `warmup.jsonl` up to date. */
     async noteWarmup({ run, row }: { run: BlobRef; row: WarmupRow }): Promise<void> {
-      const { runDir } = await records.load(run);
-      await folderOf(runDir).append('warmup.jsonl', JSON.stringify(row));
+      await folderOf(await records.load(run)).keepRow('warmup-rows', row.update, row, async () => row);
     },
   };
 }

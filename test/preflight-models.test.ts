@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MockActivityEnvironment } from '@temporalio/testing';
@@ -11,6 +11,7 @@ import { type ChatRenderer, rendererFor } from '../services/gateway/index.ts';
 import { TinkerClient } from '../services/tinker/index.ts';
 import type { SampleResponse } from '../services/tinker/wire/index.ts';
 import { AlteringProxy, type Faults } from './support/altering-proxy.ts';
+import { CallLogFile, countedTokens } from './support/call-log-file.ts';
 import { KEY, startTrainerProcess, type Trainer } from './trainer-process.ts';
 
 const STUDENT = 'stillroom/tiny-student';
@@ -33,7 +34,10 @@ let service: AlteringProxy;
 let project: Project;
 beforeAll(async () => {
   state = mkdtempSync(join(tmpdir(), 'preflight-trainer-'));
-  [trainer, project] = await Promise.all([startTrainerProcess({ state }), Project.make()]);
+  [trainer, project] = await Promise.all([
+    startTrainerProcess({ state, env: { STILLROOM_TRAINER_CALL_LOG: join(state, 'calls.jsonl') } }),
+    Project.make(),
+  ]);
   service = await AlteringProxy.start(trainer.url);
 });
 afterEach(() => service.heal());
@@ -69,14 +73,8 @@ async function preflight({ config = CONFIG, renderer, url = service.url, environ
   return checks;
 }
 
-/** What the trainer wrote down of the calls that it finished. */
-function counted(): SentTokens {
-  const lines = readFileSync(join(state, 'usage.jsonl'), 'utf8').trim().split('\n');
-  const calls = lines.map((line) => JSON.parse(line) as SentTokens);
-  const sum = (key: keyof SentTokens) => calls.reduce((total, call) => total + call[key], 0);
-  const [promptTokens, sampledTokens] = [sum('promptTokens'), sum('sampledTokens')];
-  return { promptTokens, sampledTokens, scoredTokens: sum('scoredTokens'), trainedTokens: sum('trainedTokens') };
-}
+/** What the trainer wrote down of the calls that it carried out. */
+const counted = () => countedTokens(new CallLogFile(join(state, 'calls.jsonl')).calls());
 
 describe('healthy models', () => {
   it('are asked no token that is not in the books', async () => {

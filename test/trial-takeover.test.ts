@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { worker } from '../client/stack/parts.ts';
@@ -10,6 +9,7 @@ import type { RunStatus, TrialProgress } from '../workflows/messages.ts';
 import { answered, quickTasks } from './keys/setting.ts';
 import { playedTrials } from './keys/trials.ts';
 import { AlteringProxy } from './support/altering-proxy.ts';
+import { CallLogFile, countedTokens } from './support/call-log-file.ts';
 import { descendants, leftOf, type Process, processes, scratchDirs } from './support/process-tree.ts';
 import { configWith, type Product, startProduct, startRun, TRAINER_KEY } from './support/product.ts';
 import { trialsOf } from './support/trial-attempts.ts';
@@ -152,25 +152,9 @@ async function inMidTrial(workflowId: string): Promise<void> {
   await expect.poll(() => lines().length - before, { timeout: 60_000, interval: 50 }).toBeGreaterThan(AT_ONCE);
 }
 
-type Counted = SentTokens & { readonly call: string };
-
-/** What the trainer wrote down of every call that it finished. */
-function lines(): Counted[] {
-  const file = join(product.stateDir, 'trainer', 'usage.jsonl');
-  const text = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
-  return text === '' ? [] : text.split('\n').map((line) => JSON.parse(line) as Counted);
-}
-
-function countedByTrainer(): SentTokens {
-  const all = lines();
-  const sum = (key: keyof SentTokens) => all.reduce((total, line) => total + line[key], 0);
-  return {
-    promptTokens: sum('promptTokens'),
-    sampledTokens: sum('sampledTokens'),
-    scoredTokens: sum('scoredTokens'),
-    trainedTokens: sum('trainedTokens'),
-  };
-}
+/** What the trainer wrote down of every call that it carried out. */
+const lines = () => new CallLogFile(product.callLogFile).calls();
+const countedByTrainer = () => countedTokens(lines());
 
 function difference(counted: SentTokens, booked: SentTokens): SentTokens {
   return {

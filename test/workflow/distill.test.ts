@@ -26,7 +26,7 @@ describe('a run that goes well', () => {
     const { trainBatch, saveSampler, saveState } = fakeActivities();
     const activities: Partial<AllActivities> = {
       trainBatch: noting(
-        ({ step, sampler, training, episodes }) => `train ${step} on ${sampler} at ${training.nextSeqId}: ${episodes.length}`,
+        ({ step, sampler, training, episodes }) => `train ${step} on ${sampler} at ${training.at.nextSeqId}: ${episodes.length}`,
         trainBatch,
       ),
       saveSampler: noting(({ name }) => `sampler ${name}`, saveSampler),

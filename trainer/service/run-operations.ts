@@ -1,3 +1,4 @@
+import type { CallLog } from './call-log.ts';
 import { type CheckpointFiles, fileStem, sha256 } from './checkpoint-files.ts';
 import { UserError } from './failures.ts';
 import { type CheckpointKind, formatPath, isCheckpointName } from './ids.ts';
@@ -5,7 +6,6 @@ import type { Outcome } from './outcome.ts';
 import type { Operation, OperationOf, RunRecord, RunRecordOf } from './run-journal.ts';
 import type { ModelState, TrainingBackend } from './threads/training-backend.ts';
 import type { TrainingRun } from './training-run.ts';
-import type { CountUsage } from './usage-log.ts';
 
 /** What a call came to. `state` is set when the model has changed; `records` go to the journal before the result. */
 export type Execution = { readonly outcome: Outcome; readonly state: ModelState | null; readonly records: readonly RunRecord[] };
@@ -23,8 +23,9 @@ export type RunSurroundings = {
   readonly readCheckpoint: (path: string) => CheckpointContent;
   /** Makes a sampling session known, durably; a repeat changes nothing. */
   readonly addSampler: (samplerId: string, sessionId: string, baseModel: string, modelPath: string) => void;
-  readonly count: CountUsage;
   readonly now: () => Date;
+  /** Where calls are counted; absent when nobody wants to know. */
+  readonly callLog?: Pick<CallLog, 'add'> | undefined;
   /** Something that only a restart can mend, e.g. the journal cannot be written. */
   readonly onFatal: (reason: unknown) => void;
 };

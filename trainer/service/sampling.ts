@@ -5,7 +5,6 @@ import type { FutureState, Outcome } from './outcome.ts';
 import type { CallIdentity } from './run-journal.ts';
 import type { Sampler } from './session-records.ts';
 import type { SampleJob, SamplingBackend, StartedSample } from './threads/sampling-backend.ts';
-import { type CountUsage, sampledTokens } from './usage-log.ts';
 import { Waiters } from './waiters.ts';
 
 /** Results are kept so long after they are there, for polls whose answer was lost on the way. */
@@ -21,6 +20,9 @@ const NOT_STARTED = -1;
 
 type SampleCall = { state: FutureState; readonly callId: number; readonly identity: CallIdentity };
 
+/** Told of each call that has ended, before anybody can be told its result. */
+export type OnSampled = (sampler: Sampler, seq: number, job: Omit<SampleJob, 'weights'>, outcome: Outcome) => void;
+
 /** LoRA weights of a sampler path; throws UserError when they are gone. */
 export type ReadSamplerWeights = (path: string) => Uint8Array;
 
@@ -31,7 +33,7 @@ export type ReadSamplerWeights = (path: string) => Uint8Array;
 export class Sampling {
   readonly #backend: SamplingBackend;
   readonly #readWeights: ReadSamplerWeights;
-  readonly #count: CountUsage;
+  readonly #onSampled: OnSampled;
   readonly #calls = new Map<string, SampleCall>();
   readonly #waiters = new Waiters<string>();
   /** Finished request ids, oldest first, and when they finished (monotonic ms). */
@@ -40,10 +42,10 @@ export class Sampling {
   readonly #adapters = new Set<string>();
   #inFlight = 0;
 
-  constructor(backend: SamplingBackend, readWeights: ReadSamplerWeights, count: CountUsage) {
+  constructor(backend: SamplingBackend, readWeights: ReadSamplerWeights, onSampled: OnSampled = () => {}) {
     this.#backend = backend;
+    this.#onSampled = onSampled;
     this.#readWeights = readWeights;
-    this.#count = count;
   }
 
   /** Starts a call and returns its request id; a repeat answers the first call's, and another call under its number is refused. */
@@ -57,15 +59,13 @@ export class Sampling {
     const { callId, result } = this.#start(sampler, job);
     this.#inFlight += 1;
     this.#calls.set(requestId, { state: { kind: 'pending' }, callId, identity });
+    const finish = (outcome: Outcome) => {
+      this.#onSampled(sampler, seq, job, outcome);
+      this.#finish(requestId, outcome);
+    };
     result.then(
-      (bytes) => {
-        const { prompt, promptLogprobs } = job.request;
-        const model = sampler.modelPath ?? sampler.baseModel;
-        this.#count({ call: 'sample', requestId, model }, () => sampledTokens(prompt.length, promptLogprobs, bytes));
-        this.#finish(requestId, { kind: 'proto', bytes });
-      },
-      (error: Error) =>
-        this.#finish(requestId, { kind: 'failed', error: error.message, category: error instanceof UserError ? 'user' : 'server' }),
+      (bytes) => finish({ kind: 'proto', bytes }),
+      (error: Error) => finish({ kind: 'failed', error: error.message, category: error instanceof UserError ? 'user' : 'server' }),
     );
     return requestId;
   }

@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import { type CallLog, sampleCall } from './call-log.ts';
 import { HttpFailure } from './failures.ts';
 import { parseRequestId } from './ids.ts';
 import type { FutureState } from './outcome.ts';
@@ -9,7 +10,6 @@ import { Sessions } from './sessions.ts';
 import type { SamplingBackend } from './threads/sampling-backend.ts';
 import type { TrainingBackend } from './threads/training-backend.ts';
 import { TrainingRuns } from './training-runs.ts';
-import type { CountUsage } from './usage-log.ts';
 
 /** Sessions are looked through this often; not at the start, when their clients have not come back yet. */
 const SESSION_SWEEP_MS = 3600 * 1000;
@@ -22,8 +22,9 @@ export type ServiceOptions = {
   readonly samplingBackend: SamplingBackend;
   /** How long a poll is held, ms; below the clients' 45 s. */
   readonly longPollMs: number;
-  readonly count: CountUsage;
   readonly now: () => Date;
+  /** Where calls are counted; absent when nobody wants to know. */
+  readonly callLog?: Pick<CallLog, 'add'> | undefined;
   /** Called when only a restart can help. */
   readonly onFatal: (reason: unknown) => void;
 };
@@ -44,7 +45,7 @@ export class Service {
 
   /** Takes up the state found in the folder and goes on with unfinished training calls. */
   constructor(options: ServiceOptions) {
-    const { stateFolder, baseModels, longPollMs, count, now, onFatal } = options;
+    const { stateFolder, baseModels, longPollMs, now, callLog, onFatal } = options;
     this.baseModels = baseModels;
     this.longPollMs = longPollMs;
     mkdirSync(stateFolder, { recursive: true });
@@ -53,11 +54,15 @@ export class Service {
     this.runs = new TrainingRuns(join(stateFolder, 'models'), {
       backend: options.training,
       addSampler: (id, sessionId, baseModel, path) => sessions.addSampler(id, sessionId, baseModel, path),
-      count,
       now,
+      callLog,
       onFatal,
     });
-    this.sampling = new Sampling(options.samplingBackend, (path) => this.runs.readCheckpoint(path).weights, count);
+    this.sampling = new Sampling(
+      options.samplingBackend,
+      (path) => this.runs.readCheckpoint(path).weights,
+      (sampler, seq, job, outcome) => callLog?.add(sampleCall(now(), sampler, seq, job, outcome)),
+    );
     this.#sweep = setInterval(() => this.sweepSessions(), SESSION_SWEEP_MS);
     this.#sweep.unref();
   }

@@ -1,9 +1,9 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { getRequestListener } from '@hono/node-server';
 import type { Plan } from '../faults/plan.ts';
 import { withFaults } from '../faults/with-faults.ts';
+import { CallLog } from './call-log.ts';
 import { StateError } from './failures.ts';
 import { createApp } from './http/app.ts';
 import { gated, type KeyRule } from './http/gate.ts';
@@ -12,7 +12,6 @@ import { lockState, type StateLock } from './state-lock.ts';
 import { SamplingThread } from './threads/sampling-backend.ts';
 import type { BaseModelFile } from './threads/thread-calls.ts';
 import { TrainingThread } from './threads/training-backend.ts';
-import { usageLog } from './usage-log.ts';
 
 export type TrainerOptions = {
   /** On 127.0.0.1; 0 takes any free port. */
@@ -23,6 +22,8 @@ export type TrainerOptions = {
   readonly keys: KeyRule;
   /** Makes the service fail on purpose; null in earnest. */
   readonly faults: Plan | null;
+  /** File that gets a line for each call that was carried out, see `CallLog`; null for none. */
+  readonly callLogFile: string | null;
   /** Called when only a restart can help; must end the process. */
   readonly onFatal: (reason: unknown) => void;
 };
@@ -48,8 +49,8 @@ export async function startTrainer(options: TrainerOptions): Promise<{ readonly 
     training,
     samplingBackend: sampling,
     longPollMs: LONG_POLL_MS,
-    count: usageLog(join(options.stateFolder, 'usage.jsonl')),
     now: () => new Date(),
+    ...(options.callLogFile === null ? {} : { callLog: CallLog.open(options.callLogFile) }),
     onFatal: options.onFatal,
   });
   await Promise.all([training.ready, sampling.ready]).catch((error: unknown) => {

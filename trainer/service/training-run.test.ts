@@ -204,7 +204,6 @@ describe('a model in training', () => {
     TrainingRun.recover(path, {
       backend: fixture.backend,
       addSampler: () => {},
-      count: () => {},
       now: () => new Date(),
       onFatal: () => {},
       readCheckpoint: unreachable,

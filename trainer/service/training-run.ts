@@ -1,15 +1,15 @@
 import { callOf, isSameCall } from './call-identity.ts';
+import { trainingCall } from './call-log.ts';
 import { CheckpointFiles } from './checkpoint-files.ts';
 import { EngineCopy } from './engine-copy.ts';
 import { HttpFailure, UserError } from './failures.ts';
 import { CREATE_SEQ, trainingRequestId } from './ids.ts';
-import type { FutureState } from './outcome.ts';
+import type { FutureState, Outcome } from './outcome.ts';
 import { RunCheckpoints } from './run-checkpoints.ts';
 import type { CallIdentity, Operation, RunRecordOf } from './run-journal.ts';
 import type { StoredRequest } from './run-ledger.ts';
 import { type Execution, execute, type RunSurroundings } from './run-operations.ts';
 import { RunStore } from './run-store.ts';
-import { trainedTokens } from './usage-log.ts';
 import { Waiters } from './waiters.ts';
 
 /** How many results of a model that is at rest are kept, besides those that nobody has fetched. */
@@ -162,16 +162,7 @@ export class TrainingRun {
       if (record.record === 'checkpoint') this.checkpoints.add(record);
       else this.#store.write(record);
     }
-    this.#count(request, execution);
     this.#finish(request, execution);
-  }
-
-  #count(request: StoredRequest, { outcome }: Execution): void {
-    const { operation, seq } = request.record;
-    if (operation.op !== 'forward_backward' || operation.forwardOnly || outcome.kind === 'failed') return;
-    const { modelId } = this.model;
-    const call = { call: operation.op, requestId: trainingRequestId(modelId, seq), model: modelId };
-    this.#around.count(call, () => trainedTokens(this.#store.body(request)));
   }
 
   async #unload(unloading: PromiseWithResolvers<void>): Promise<void> {
@@ -207,8 +198,18 @@ export class TrainingRun {
     }
   }
 
-  #finish({ record: { seq, call } }: StoredRequest, { outcome, state }: Execution): void {
+  #finish(request: StoredRequest, { outcome, state }: Execution): void {
+    const { seq, call } = request.record;
+    this.#count(request, outcome);
     this.#store.writeDone({ seq, at: this.#around.now().toISOString(), ...(call && { call }) }, outcome, state);
     this.#waiters.notify(seq);
+  }
+
+  /** Before the journal has the result: a call that was answered is counted, also when we are killed in between. */
+  #count(request: StoredRequest, outcome: Outcome): void {
+    const { callLog, now } = this.#around;
+    if (callLog === undefined) return;
+    const { seq, operation, call } = request.record;
+    callLog.add(trainingCall({ at: now(), model: this.model, seq, operation, call, body: () => this.#store.body(request), outcome }));
   }
 }

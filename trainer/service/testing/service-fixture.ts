@@ -80,7 +80,6 @@ export class ServiceFixture {
       training: new CountingBackend(),
       samplingBackend: silentSampler(),
       longPollMs: 500,
-      count: () => {},
       now: () => new Date(this.now),
       onFatal: (reason) => {
         throw reason;
