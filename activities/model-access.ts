@@ -59,13 +59,9 @@ export class ModelAccess implements AsyncDisposable {
     return this.inSession(async (session) => work(await samplerOf(model, session)));
   }
 
-  /** The model as the gateway wants it; every span carries `model.version`. */
+  /** The model, with the service's own errors; every span carries `model.version`. */
   tokenSampler(model: ModelRef): TokenSampler {
-    return {
-      version: model.version,
-      sample: (request) =>
-        this.withSampler(model, (sampler) => sampler.sample(request)).catch((error) => Promise.reject(asGatewayError(error))),
-    };
+    return { version: model.version, sample: (request) => this.withSampler(model, (sampler) => sampler.sample(request)) };
   }
 
   /** The longest sequence the service takes for a model; null where it does not say. @throws when it does not know the model */
@@ -122,6 +118,11 @@ function samplerOf(model: ModelRef, { client, samplers }: Session): Promise<Samp
 }
 
 const RETRY_AFTER_MS = 5_000;
+
+/** The same sampler for the gateway: its errors say what the agent should do. */
+export function forGateway({ version, sample }: TokenSampler): TokenSampler {
+  return { version, sample: (request) => sample(request).catch((error) => Promise.reject(asGatewayError(error))) };
+}
 
 /** What an agent should hear of a service's failure: wait, or that there is no model now. */
 function asGatewayError(error: unknown): unknown {

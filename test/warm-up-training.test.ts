@@ -53,7 +53,7 @@ async function ready(learningRate: string) {
     sampledTokens: sampled.length,
     spans,
   };
-  const activities = createWarmupActivities({ records, blobs, folderOf });
+  const activities = createWarmupActivities({ records, blobs, objects, folderOf });
   const list = await activities.keepTrajectories({ run, trajectories: [trajectory] });
   const { ref: set } = await activities.gatherWarmup({ run, list });
   const training = await inActivity<TrainingRef>(() => createTrainingActivities({ records, blobs, objects, models }).openTraining({ run }));

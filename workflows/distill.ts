@@ -45,7 +45,11 @@ async function finish(run: Run, outcome: RunResult['outcome']): Promise<RunResul
 async function mirror(run: Run): Promise<void> {
   if (!run.facts.pinned) return;
   try {
-    await briefActivities().mirrorRun({ run: run.facts.pinned.ref, status: run.board.status() });
+    await briefActivities().mirrorRun({
+      run: run.facts.pinned.ref,
+      status: run.board.status(),
+      keepCalls: run.facts.outcome === 'stopped',
+    });
   } catch (error) {
     if (!(error instanceof ActivityFailure) || isCancellation(error)) throw error;
     run.note(`status.json could not be written to ${run.facts.pinned.runDir}: ${error.cause?.message}`);

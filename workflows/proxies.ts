@@ -17,6 +17,7 @@ import { keepQueueOf } from '../core/training/keep-queue.ts';
 /** Short work on files and numbers: tried a few times, then the run fails with the last reason. */
 const BRIEF = {
   startToCloseTimeout: '2 minutes',
+  heartbeatTimeout: '15s',
   retry: { initialInterval: '200ms', maximumInterval: '10s', maximumAttempts: 8 },
 } as const;
 
@@ -58,7 +59,7 @@ export const rollouts = ({ queues, episodeTimeoutMs }: RunPlan) =>
 /** What a trial may take beside the agent's own time: sandbox build, set-up and verifier. */
 const TRIAL_OVERHEAD_MS = 30 * 60_000;
 
-export const teacher = () => proxyActivities<TeacherActivities>({ startToCloseTimeout: '1 hour', heartbeatTimeout: '30s', retry: PATIENT });
+export const teacher = () => proxyActivities<TeacherActivities>({ startToCloseTimeout: '1 hour', heartbeatTimeout: '10s', retry: PATIENT });
 
 export const training = ({ queues }: RunPlan) =>
   proxyActivities<TrainingActivities & WarmupTrainingActivities>({

@@ -33,6 +33,8 @@ const trial: fc.Arbitrary<ClosedTrial> = fc.record({
   scoredTokens: count,
   maskedTokens: count,
   overflow: fc.boolean(),
+  replayedTokens: count,
+  reboughtTokens: count,
   meters,
   ...nothingElse,
 });

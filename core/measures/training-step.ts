@@ -22,6 +22,8 @@ export type ClosedTrial = Pick<
   | 'scoredTokens'
   | 'maskedTokens'
   | 'overflow'
+  | 'replayedTokens'
+  | 'reboughtTokens'
 > &
   Usage;
 export type ClosedScore = Pick<EpisodeScore, 'datums' | 'fragments' | 'overflowDropped' | 'overlongDropped'> & Usage;
@@ -62,6 +64,9 @@ export function closeTrainingStep({ step, tasks, sampler, guard, money, trials, 
     tripwire,
     warnings: [...train.notices, ...tripwire.breaches.map((breach) => told(breach))],
     meters: usage.meters,
+    replayedTokens: sum(all.map((trial) => trial.replayedTokens)),
+    reboughtTokens: sum(all.map((trial) => trial.reboughtTokens)),
+    lostCalls: usage.lost.length,
     pricing: config.pricing,
     money,
     wallMs,

@@ -43,7 +43,7 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
       blindTo: [],
       lines: [],
     }),
-    checkModels: async () => [{ name: 'renderers', ok: true, detail: 'fine', numbers: {} }],
+    checkModels: async () => ({ checks: [{ name: 'renderers', ok: true, detail: 'fine', numbers: {} }], usage: NO_USAGE }),
     checkSandbox: async () => [{ name: 'dry-run trial', ok: true, detail: 'fine', numbers: {} }],
     runTrial: async (spec) => trialFor(spec),
     scoreEpisode: async ({ trialId, spans }) => ({

@@ -31,6 +31,8 @@ export function trialOf(known: Partial<TrialSummary> = {}): TrialSummary {
     fragments: 1,
     ...NO_USAGE,
     meters: { student_sample: 10 },
+    replayedTokens: 0,
+    reboughtTokens: 0,
     wallMs: 5,
     ...known,
   };

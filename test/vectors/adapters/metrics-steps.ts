@@ -55,7 +55,9 @@ function stopOf({ row, starved, kill }: StepResult, maxUsd: number | null) {
 function closedTrial(raw: RawTrial, config: RunConfig): ClosedTrial {
   const { spans } = toEpisode(raw.trial, raw.stop_reason, raw.calls);
   const maxTokens = config.sampling.max_tokens;
-  return { ...toTally(raw, maxTokens), ...trialFigures(spans, { maxTokens, who: 'student' }), lost: [], maskedTokens: 0, overflow: false };
+  const undisturbed = { lost: [], replayedTokens: 0, reboughtTokens: 0 };
+  const figures = trialFigures(spans, { maxTokens, who: 'student' });
+  return { ...toTally(raw, maxTokens), ...figures, ...undisturbed, maskedTokens: 0, overflow: false };
 }
 
 type ScoredTrial = { readonly datums: readonly Datum[]; readonly answers: readonly Answer[]; readonly score: ClosedScore };
