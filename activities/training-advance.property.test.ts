@@ -4,7 +4,7 @@ import type { BlobRef } from '../core/ids.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
 import { Crash, type Death, dyingAt, MemoryObjects, pausingAt } from './testing/crashing-store.ts';
 import { MemoryService } from './testing/memory-service.ts';
-import { CONFIG, Project } from './testing/project.ts';
+import { CONFIG, failureOf, Project } from './testing/project.ts';
 import { inActivity, scoredEpisodes, trainAll, type Wish } from './testing/training.ts';
 import { createTrainingActivities } from './training.ts';
 
@@ -125,7 +125,31 @@ it('an attempt that stood still while another one did its work writes nothing mo
       const lineages = shaken.paths.map((path) => service.saved.get(path));
       expectSame({ ...shaken, lineages, tokens: service.tokens }, calm);
     }
-  // Only one that had written everything may still answer.
+  // Only the one that had written everything may still answer.
   expect(zombies.filter((name) => name === 'StaleAttempt').length).toBeGreaterThan(20);
-  expect(zombies.filter((name) => name !== 'StaleAttempt' && name !== null)).toEqual([]);
+  expect(zombies.filter((name) => name !== 'StaleAttempt')).toEqual([null]);
+});
+
+it('a model that shows other losses than the lost one is not trained, also not by a later attempt', async () => {
+  const [service, journal] = [new MemoryService(), new MemoryObjects()];
+  let attempts = 0;
+  const failing = trainAll(run, wishes, async (activityId, work) => {
+    const doing = () => inActivity(activityId, ++attempts, () => work(activitiesOn(journal, service)));
+    if (activityId !== 'wish-3') return doing();
+    service.loseAll({ statesToo: false });
+    service.loadsWrongly = true;
+    const modelsBefore = service.models.size;
+    const failure = await failureOf(doing());
+    expect(failure).toMatchObject({ type: 'RebuildDiffers', nonRetryable: true });
+    expect(failure.message).toMatch(
+      /^training was rebuilt from tinker:.*weights\/step-0001, but the model is another one: the loss of the probe/,
+    );
+    const rebuilt = [...service.models.values()].slice(modelsBefore);
+    expect(rebuilt.map(({ lineage }) => lineage.length)).toEqual([1]);
+    service.loadsWrongly = false;
+    return doing();
+  });
+  const result = await failing;
+  expect(result.losses).toEqual((await trained([])).losses);
+  expect(result.training.at.generation).toBe(3);
 });

@@ -25,10 +25,17 @@ export class MemoryService {
   readonly #gone = new Set<string>();
   /** Tokens of all sequences that were taken. */
   tokens = 0;
+  /** Of each session: how often it was joined, minus how often that client has left. */
+  readonly joined = new Map<string, number>();
+  /** Loaded state lacks its last update. */
+  loadsWrongly = false;
   #sessions = 0;
 
   access(): ModelAccess {
-    return new ModelAccess(async (_, sessionId) => this.#client(sessionId ?? `session-${++this.#sessions}`));
+    return new ModelAccess(async (_, sessionId) => {
+      if (sessionId !== undefined) this.#join(sessionId, 1);
+      return this.#client(sessionId ?? `session-${++this.#sessions}`, sessionId !== undefined);
+    });
   }
 
   /** No model that was made before and none of its calls is known from now on. */
@@ -37,20 +44,24 @@ export class MemoryService {
     if (statesToo) for (const path of this.saved.keys()) this.#gone.add(path);
   }
 
-  #client(sessionId: string): TinkerClient {
+  #join(sessionId: string, by: number): void {
+    this.joined.set(sessionId, (this.joined.get(sessionId) ?? 0) + by);
+  }
+
+  #client(sessionId: string, isJoined: boolean): TinkerClient {
     const client = {
       sessionId,
       createModel: async () => this.#made(sessionId, []),
       createModelFromState: async (path: StatePath) => {
         const lineage = this.saved.get(path);
         if (!lineage || this.#gone.has(path)) throw new BadRequest(`no checkpoint ${path}`, { call: 'load_weights' });
-        return this.#made(sessionId, lineage);
+        return this.#made(sessionId, this.loadsWrongly ? lineage.slice(0, -1) : lineage);
       },
       training: (modelId: string, { nextSeqId }: { nextSeqId: number }) => this.#training(modelId, nextSeqId),
       resume: (saved: Saved) => this.#pending(saved),
       checkpoints: { assertListed: async () => true },
       endSession: async () => {},
-      leave: async () => {},
+      leave: async () => isJoined && this.#join(sessionId, -1),
       close: async () => {},
     };
     return client as unknown as TinkerClient;

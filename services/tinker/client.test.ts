@@ -83,6 +83,15 @@ describe('the session', () => {
     expect(service.to('create_sampling_session')[0]?.json.sampling_session_seq_id).toBeGreaterThanOrEqual(1_000_000);
   });
 
+  test('can be left to others, and ended by any of them', async () => {
+    const opener = await TinkerClient.connect(options());
+    await opener.leave();
+    expect(service.to('sessions/sess/finish')).toHaveLength(0);
+    await using other = await TinkerClient.attach({ ...options(), sessionId: 'sess' });
+    await other.endSession('sess', 'errored', 'replaced');
+    expect(service.to('sessions/sess/finish')[0]?.json).toEqual({ reason: { type: 'errored' }, detail: 'replaced' });
+  });
+
   test('attach to a session that is gone', async () => {
     service.script('session_heartbeat', { status: 410 });
     await expect(TinkerClient.attach({ ...options(), sessionId: 'other' })).rejects.toThrow(SessionLost);

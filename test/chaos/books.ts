@@ -34,8 +34,12 @@ export type Reconciliation = {
   readonly unknownToTrainer: readonly BookedCall[];
 };
 
-/** Which calls of the trainer a lost call may be. */
-const KIND_OF_LOST = { sample: 'sample', score: 'score', train: 'forward_backward' } as const;
+/** Which calls of the trainer a lost call may be. A run probes its weights with forward passes, and books them as training. */
+const KINDS_OF_LOST: Readonly<Record<LostCall['kind'], readonly LoggedCall['kind'][]>> = {
+  sample: ['sample'],
+  score: ['score'],
+  train: ['forward_backward', 'forward'],
+};
 
 /**
  * Pairs every call that the trainer carried out with what the run knows: first by content with the calls it kept, then by size with the
@@ -48,7 +52,7 @@ export function reconcile(calls: readonly LoggedCall[], books: RunBooks): Reconc
   // A training call has no digest in the books; those that they count are taken by their sum, below.
   const lostTokens: LoggedCall[] = [];
   let lostNotCarriedOut = 0;
-  const trainings = new Pile(counted.filter(({ kind }) => kind === 'forward_backward'));
+  const trainings = new Pile(counted.filter(({ kind }) => KINDS_OF_LOST.train.includes(kind)));
   let excess = sum(trainings.left, 'trained') - books.sent.trainedTokens;
   for (const lost of books.lost) {
     const pile = lost.kind === 'train' ? trainings : open;
@@ -78,7 +82,7 @@ const isKept = (logged: LoggedCall, { kind, digest, sampled }: BookedCall) =>
 
 function isLost(logged: LoggedCall, { kind, promptTokens, sampledTokens }: LostCall): boolean {
   const { prompt, scored, trained, sampled } = logged;
-  return logged.kind === KIND_OF_LOST[kind] && prompt + scored + trained === promptTokens && sampled <= sampledTokens;
+  return KINDS_OF_LOST[kind].includes(logged.kind) && prompt + scored + trained === promptTokens && sampled <= sampledTokens;
 }
 
 /** Calls that were not yet paired. */

@@ -31,17 +31,18 @@ export async function localServer(...extraArgs: readonly string[]): Promise<Test
   return env;
 }
 
-/** Runs `test` while workers poll the run's three queues with `activities`. */
+/** Runs `test` while workers poll the run's queues with `activities`. */
 export async function withWorkers<T>(
   env: TestWorkflowEnvironment,
   activities: AllActivities,
   test: (taskQueue: string) => Promise<T>,
 ): Promise<T> {
   const taskQueue = 'stillroom';
-  const queue = async (name: string) =>
-    Worker.create({ connection: env.nativeConnection, taskQueue: name, workflowBundle: await workflowBundle(), activities });
-  const queues = [taskQueue, 'rollouts', 'training', keepQueueOf('training')];
-  const workers = await Promise.all(queues.map(queue));
+  const common = { connection: env.nativeConnection, activities };
+  const workers = await Promise.all([
+    Worker.create({ ...common, taskQueue, workflowBundle: await workflowBundle() }),
+    ...['rollouts', 'training', keepQueueOf('training')].map((queue) => Worker.create({ ...common, taskQueue: queue })),
+  ]);
   const whileAllRun = workers.reduce<() => Promise<T>>(
     (inner, worker) => () => worker.runUntil(inner),
     () => test(taskQueue),
