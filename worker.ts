@@ -29,6 +29,7 @@ import { type AppSettings, PROJECT_ROOT, readAppSettings } from './services/sett
 import { GateBook } from './services/stores/gate-book.ts';
 import { HarnessStore } from './services/stores/harness-store.ts';
 import { VersionStore } from './services/stores/version-store.ts';
+import { guardResults } from './services/temporal/activity-guards.ts';
 import { registerSearchAttributes } from './services/temporal/search-attributes.ts';
 import { PAYLOAD_CONVERTER, workflowBundle } from './services/temporal/workflow-bundle.ts';
 import { TinkerClient } from './services/tinker/index.ts';
@@ -60,7 +61,12 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
   const records = new RunRecords(blobs);
   const folderOf = (runDir: string) => new RunFolder(PROJECT_ROOT, runDir);
   const models = cleanup.use(new ModelAccess((onWait) => TinkerClient.connect({ tags: ['stillroom'], onWait })));
-  const common = { connection, namespace, dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER } };
+  const common = {
+    connection,
+    namespace,
+    dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER },
+    interceptors: { activity: [guardResults] },
+  };
   const workers: Worker[] = [];
 
   if (roles.includes('control')) {

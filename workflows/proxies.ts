@@ -12,8 +12,12 @@ import type { WarmupActivities } from '../activities/warm-up.ts';
 import type { WarmupTrainingActivities } from '../activities/warm-up-training.ts';
 import type { RunPlan } from '../core/run/pinned-run.ts';
 
+/** Before the long queues of trials and scores of all runs: somebody waits for it. The lower number goes first; 3 is the usual one. */
+const SOON = { priorityKey: 2 };
+
 /** Short work on files and numbers: tried a few times, then the run fails with the last reason. */
 const BRIEF = {
+  priority: SOON,
   startToCloseTimeout: '2 minutes',
   retry: { initialInterval: '200ms', maximumInterval: '10s', maximumAttempts: 8 },
 } as const;

@@ -1,9 +1,10 @@
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { bundleWorkflowCode, DefaultLogger, Runtime, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
 import { readEnvironment } from '../../services/settings/index.ts';
+import { guardResults } from '../../services/temporal/activity-guards.ts';
 import { registerSearchAttributes } from '../../services/temporal/search-attributes.ts';
+import { bundleSources, PAYLOAD_CONVERTER } from '../../services/temporal/workflow-bundle.ts';
 import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts';
 import type { AllActivities } from './fake-activities.ts';
 
@@ -12,7 +13,7 @@ const logger = new DefaultLogger('ERROR');
 Runtime.install({ logger });
 
 let bundle: Promise<WorkflowBundleWithSourceMap> | undefined;
-export const workflowBundle = () => (bundle ??= bundleWorkflowCode({ workflowsPath: join(root, 'workflows/index.ts'), logger }));
+export const workflowBundle = () => (bundle ??= bundleWorkflowCode({ ...bundleSources(root), logger }));
 
 /** A server whose clock jumps over every wait, from the private Python environment. */
 export async function timeSkippingServer(): Promise<TestWorkflowEnvironment> {
@@ -38,7 +39,14 @@ export async function withWorkers<T>(
 ): Promise<T> {
   const taskQueue = 'stillroom';
   const queue = async (name: string) =>
-    Worker.create({ connection: env.nativeConnection, taskQueue: name, workflowBundle: await workflowBundle(), activities });
+    Worker.create({
+      connection: env.nativeConnection,
+      taskQueue: name,
+      workflowBundle: await workflowBundle(),
+      activities,
+      dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER },
+      interceptors: { activity: [guardResults] },
+    });
   const [control, rollouts, training] = await Promise.all([queue(taskQueue), queue('rollouts'), queue('training')]);
   return control.runUntil(rollouts.runUntil(training.runUntil(() => test(taskQueue))));
 }
