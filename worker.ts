@@ -6,6 +6,7 @@ import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { createEvaluationActivities } from './activities/evaluation.ts';
 import { createInputActivities } from './activities/inputs.ts';
+import { createKeptTrialsActivities } from './activities/kept-trials.ts';
 import { createMetricsActivities } from './activities/metrics.ts';
 import { createMirrorActivities } from './activities/mirror.ts';
 import { ModelAccess } from './activities/model-access.ts';
@@ -88,8 +89,9 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
             folderOf,
             harnesses: new HarnessStore(join(stateDir, 'harnesses'), HarnessDocument),
           }),
+          ...createKeptTrialsActivities({ records, blobs }),
           ...createMetricsActivities({ records, blobs, folderOf }),
-          ...createEvaluationActivities({ records, folderOf, countGate: (protocolHash, runId) => gates.note(protocolHash, runId) }),
+          ...createEvaluationActivities({ records, blobs, folderOf, countGate: (protocolHash, runId) => gates.note(protocolHash, runId) }),
           ...createWarmupActivities({ records, blobs, folderOf }),
           ...createMirrorActivities({ records, folderOf }),
           ...createPreflightActivities({ records, models }),

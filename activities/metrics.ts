@@ -2,11 +2,13 @@ import type { BlobRef } from '../core/ids.ts';
 import type { MeterTokens } from '../core/measures/meters.ts';
 import { spendOf } from '../core/measures/spend.ts';
 import { closeTrainingStep, type FinishedStep } from '../core/measures/training-step.ts';
+import type { KeptTrials } from '../core/run/kept-trials.ts';
 import type { GuardState, MoneySoFar, Spend, StepResult, TrainResult } from '../core/run/results.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
+import { readTrials } from './kept-trials.ts';
 import type { RunFolder } from './run-folder.ts';
 import type { RunRecords } from './run-records.ts';
-import { type SampledTrials, writeSamples } from './samples.ts';
+import { writeSamples } from './samples.ts';
 
 export type StepOrder = {
   readonly run: BlobRef;
@@ -15,7 +17,7 @@ export type StepOrder = {
   readonly sampler: FinishedStep['sampler'];
   readonly guard: GuardState;
   readonly money: MoneySoFar;
-  readonly trials: SampledTrials;
+  readonly trials: KeptTrials;
   readonly train: TrainResult;
   readonly startedAtMs: number;
 };
@@ -29,8 +31,9 @@ export function createMetricsActivities({ records, blobs, folderOf }: MetricsDep
     async closeStep(order: StepOrder): Promise<StepResult> {
       const record = await records.load(order.run);
       const folder = folderOf(record.runDir);
-      const result = closeTrainingStep({ ...order, wallMs: Date.now() - order.startedAtMs, config: record.config });
-      await writeSamples(order.step, order.trials, record, blobs, folder);
+      const trials = await readTrials(order.trials, blobs);
+      const result = closeTrainingStep({ ...order, trials, wallMs: Date.now() - order.startedAtMs, config: record.config });
+      await writeSamples(order.step, trials, record, blobs, folder);
       await folder.append('metrics.jsonl', JSON.stringify(result.row));
       return result;
     },

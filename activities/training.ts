@@ -3,12 +3,14 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { BlobRef, SamplerPath, StatePath } from '../core/ids.ts';
 import { NOTHING_SENT } from '../core/measures/usage.ts';
 import { samplerSeed } from '../core/random/seeded.ts';
+import type { KeptTrials, PlayedSlot } from '../core/run/kept-trials.ts';
 import type { TrainingRef, TrainResult } from '../core/run/results.ts';
 import { decodeScoredEpisode } from '../core/tokens/scored-codec.ts';
 import { decodeTopkRows } from '../core/tokens/topk-codec.ts';
 import { prepareBatch, type ScoredBatch } from '../core/training/batch.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import { whileBeating } from './beating.ts';
+import { readTrials } from './kept-trials.ts';
 import type { ModelAccess } from './model-access.ts';
 import { clientOf, onService, optimizerUpdate } from './optimizer.ts';
 import type { RunRecords } from './run-records.ts';
@@ -19,11 +21,8 @@ export type BatchOrder = {
   /** The weights the batch was sampled from. */
   readonly sampler: string;
   readonly training: TrainingRef;
-  /** Of the whole batch: a service that loses log-probabilities must not be trained on. */
-  readonly sampledTokens: number;
-  readonly maskedTokens: number;
-  /** Scored episodes, in the order of their slots, with their candidates where the loss needs them. */
-  readonly episodes: readonly { readonly scored: BlobRef; readonly candidates: BlobRef | null }[];
+  /** All of the batch; those that were scored are trained on. */
+  readonly trials: KeptTrials;
 };
 export type SaveOrder = { readonly run: BlobRef; readonly training: TrainingRef; readonly name: string };
 
@@ -59,9 +58,10 @@ export function createTrainingActivities({ records, blobs, models, alterAdvantag
      */
     async trainBatch(order: BatchOrder): Promise<TrainResult> {
       const startedAtMs = Date.now();
-      refuseMasked(order);
+      const trials = await readTrials(order.trials, blobs);
+      refuseMasked(order.step, trials);
       const { config, runId } = await records.load(order.run);
-      const batch = await loadBatch(order.episodes, blobs);
+      const batch = await loadBatch(scoredEpisodes(trials), blobs);
       const options = { train: config.train, runName: runId, step: order.step, ...(alterAdvantages ? { alterAdvantages } : {}) };
       const { loss, updates, figures, trainTokens } = prepareBatch(batch, options);
       const losses: (number | null)[] = [];
@@ -107,7 +107,13 @@ export function createTrainingActivities({ records, blobs, models, alterAdvantag
   };
 }
 
-async function loadBatch(episodes: BatchOrder['episodes'], blobs: BlobStore): Promise<ScoredBatch> {
+/** A scored episode, with its candidates where the loss needs them. */
+type StoredEpisode = { readonly scored: BlobRef; readonly candidates: BlobRef | null };
+
+const scoredEpisodes = (trials: readonly PlayedSlot[]): StoredEpisode[] =>
+  trials.flatMap(({ score }) => (score?.scored ? [{ scored: score.scored, candidates: score.candidates }] : []));
+
+async function loadBatch(episodes: readonly StoredEpisode[], blobs: BlobStore): Promise<ScoredBatch> {
   const parts = await Promise.all(
     episodes.map(async (episode) => {
       const { datums, rows } = decodeScoredEpisode(await blobs.get(episode.scored));
@@ -124,7 +130,10 @@ async function loadBatch(episodes: BatchOrder['episodes'], blobs: BlobStore): Pr
 /** Largest share of a batch's sampled tokens whose log-probabilities may be unusable. */
 const MOST_MASKED = 0.01;
 
-function refuseMasked({ step, sampledTokens, maskedTokens }: BatchOrder): void {
+/** A service that loses log-probabilities must not be trained on. */
+function refuseMasked(step: number, trials: readonly PlayedSlot[]): void {
+  const total = (key: 'sampledTokens' | 'maskedTokens') => trials.reduce((sum, { trial }) => sum + trial[key], 0);
+  const [sampledTokens, maskedTokens] = [total('sampledTokens'), total('maskedTokens')];
   if (maskedTokens <= MOST_MASKED * sampledTokens) return;
   throw ApplicationFailure.nonRetryable(
     `step ${step}: ${maskedTokens} of ${sampledTokens} sampled tokens came without a usable log-probability, more than ${MOST_MASKED * 100} %: the sampling service is at fault, or the student's weights are no longer usable (is train.learning_rate too high?)`,

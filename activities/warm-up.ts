@@ -2,6 +2,8 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { RunConfig } from '../core/config/index.ts';
 import type { BlobRef } from '../core/ids.ts';
 import { spendOf } from '../core/measures/spend.ts';
+import { addUsage } from '../core/measures/usage.ts';
+import type { KeptTrials } from '../core/run/kept-trials.ts';
 import {
   TRAJECTORY_FILE,
   type TrajectoryDocument,
@@ -9,11 +11,13 @@ import {
   trajectoriesIn,
   trajectoryDocument,
 } from '../core/run/trajectory-file.ts';
-import type { Trajectory, WarmupRow, WarmupSet } from '../core/run/warm-up.ts';
+import type { TrialSummary } from '../core/run/trial.ts';
+import type { CollectedTrajectories, Trajectory, WarmupRow, WarmupSet } from '../core/run/warm-up.ts';
 import { TokenError } from '../core/tokens/token-error.ts';
 import { drawWarmupBatch } from '../core/training/warm-up.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import { getJson, putJson } from '../services/blobs/json.ts';
+import { readTrials } from './kept-trials.ts';
 import type { RunFolder } from './run-folder.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
 import { teacherIdentity } from './warm-up-input.ts';
@@ -29,10 +33,12 @@ export type WarmupActivities = ReturnType<typeof createWarmupActivities>;
 export function createWarmupActivities({ records, blobs, folderOf }: WarmupDeps) {
   return {
     /** Keeps what the teacher played: as a blob for this run, as a file in its folder for later ones. */
-    async keepTrajectories({ run, trajectories }: { run: BlobRef; trajectories: readonly Trajectory[] }): Promise<BlobRef> {
+    async keepTrajectories({ run, trials }: { run: BlobRef; trials: KeptTrials }): Promise<CollectedTrajectories> {
       const record = await records.load(run);
+      const played = (await readTrials(trials, blobs)).map(({ trial }) => trial);
+      const trajectories = played.map(trajectoryOf);
       await folderOf(record.runDir).writeJson(TRAJECTORY_FILE, documentOf(record, trajectories));
-      return putJson(blobs.of(record.runId), trajectories);
+      return { list: await putJson(blobs.of(record.runId), trajectories), ...addUsage(...played) };
     },
 
     /** Makes training sequences of the trajectories in `list`, or of those that were loaded when the run was resolved. Fails with `NothingToWarmUpOn` when there are none. */
@@ -69,6 +75,11 @@ export function createWarmupActivities({ records, blobs, folderOf }: WarmupDeps)
       await folderOf(runDir).append('warmup.jsonl', JSON.stringify(row));
     },
   };
+}
+
+/** The part of a trial that a warm-up needs. */
+function trajectoryOf({ trialId, taskId, passed, executed, sampledTokens, spans }: TrialSummary): Trajectory {
+  return { trialId, taskId, passed, executed, sampledTokens, spans };
 }
 
 /** As many sequences as a training step has trials. */

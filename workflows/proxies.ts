@@ -1,6 +1,7 @@
 import { ActivityCancellationType, proxyActivities } from '@temporalio/workflow';
 import type { EvaluationActivities } from '../activities/evaluation.ts';
 import type { InputActivities } from '../activities/inputs.ts';
+import type { KeptTrialsActivities } from '../activities/kept-trials.ts';
 import type { MetricsActivities } from '../activities/metrics.ts';
 import type { MirrorActivities } from '../activities/mirror.ts';
 import type { PreflightActivities, SandboxActivities } from '../activities/preflight.ts';
@@ -32,6 +33,9 @@ export const briefActivities = () =>
   proxyActivities<InputActivities & MetricsActivities & EvaluationActivities & PromotionActivities & MirrorActivities & WarmupActivities>(
     BRIEF,
   );
+
+/** What was paid for is put away however long the store is out of reach. */
+export const keeping = () => proxyActivities<KeptTrialsActivities>({ priority: SOON, startToCloseTimeout: '2 minutes', retry: PATIENT });
 
 export const modelChecks = () =>
   proxyActivities<PreflightActivities>({

@@ -21,7 +21,7 @@ import {
   type TrainingRef,
 } from '../core/run/results.ts';
 import { stepOfName } from '../core/run/step-name.ts';
-import type { PinnedTask, PublishedSampler } from '../core/run/trial.ts';
+import type { PublishedSampler, TaskList } from '../core/run/trial.ts';
 import type { WarmupProgress } from '../core/run/warm-up.ts';
 import { type CheckpointBook, NO_CHECKPOINTS, type ResumePoint, resumePoint } from '../core/training/checkpoints.ts';
 
@@ -40,7 +40,7 @@ export type RunFacts = {
   /** The newest interim evaluations, the last one last. */
   interim: readonly EvalResult[];
   /** The training tasks that interim evaluations use; null before the first. */
-  interimTasks: readonly PinnedTask[] | null;
+  interimTasks: TaskList | null;
   training: TrainingRef | null;
   /** What steps sample from. */
   sampler: PublishedSampler | null;
@@ -140,7 +140,7 @@ export function forecastOf(facts: RunFacts): number | null {
 function aheadUsd(facts: RunFacts): number {
   if (!facts.pinned) return 0;
   const { plan, train, holdout } = facts.pinned;
-  return evaluationsAheadUsd({ ...plan, nTrain: train.length, nHoldout: holdout.length }, facts);
+  return evaluationsAheadUsd({ ...plan, nTrain: train.count, nHoldout: holdout.count }, facts);
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { EvaluationActivities } from '../../activities/evaluation.ts';
 import type { InputActivities } from '../../activities/inputs.ts';
+import type { KeptTrialsActivities } from '../../activities/kept-trials.ts';
 import type { MetricsActivities } from '../../activities/metrics.ts';
 import type { MirrorActivities } from '../../activities/mirror.ts';
 import type { PreflightActivities, SandboxActivities } from '../../activities/preflight.ts';
@@ -10,12 +11,13 @@ import type { TrainingActivities } from '../../activities/training.ts';
 import type { WarmupActivities } from '../../activities/warm-up.ts';
 import type { WarmupTrainingActivities } from '../../activities/warm-up-training.ts';
 import type { SamplerPath, StatePath } from '../../core/ids.ts';
-import { NO_USAGE } from '../../core/measures/usage.ts';
+import { addUsage, NO_USAGE } from '../../core/measures/usage.ts';
 import type { GateVerdict } from '../../core/run/results.ts';
 import { evaluationOf, trainedOf } from '../../core/run/testing/facts.ts';
-import { blob, ESTIMATE, evidence, pinned, stepResult, trialFor } from './facts.ts';
+import { blob, ESTIMATE, evidence, keepList, listed, pinned, playedIn, stepResult, tasksIn, trialFor } from './facts.ts';
 
 export type AllActivities = InputActivities &
+  KeptTrialsActivities &
   MetricsActivities &
   EvaluationActivities &
   PromotionActivities &
@@ -34,8 +36,10 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
     resolveRun: async () => pinned(),
     estimateRun: async () => ESTIMATE,
     checkTasks: async () => undefined,
-    drawInterimTasks: async () => pinned().train.slice(0, 2),
-    drawStepTasks: async () => pinned().train.slice(0, 2),
+    listTasks: async ({ tasks }) => tasksIn(tasks),
+    drawInterimTasks: async () => listed('a', 'b'),
+    drawStepTasks: async () => tasksIn(listed('a', 'b')),
+    keepTrials: async ({ trials }) => keepList(trials),
     tallySpend: async ({ meters }) => ({
       usd: Object.values(meters).reduce((sum, tokens) => sum + tokens, 0) / 100,
       blindTo: [],
@@ -57,14 +61,17 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
       meters: { teacher_prefill: 9 },
     }),
     openTraining: async () => ({ sessionId: 's', modelId: 's:train:0', nextSeqId: 1 }),
-    trainBatch: async ({ training, episodes: { length: datums } }) => ({
-      nextSeqId: training.nextSeqId + 2,
-      trained: trainedOf({ datums, lossTokens: 3 * datums, contextTokens: 0, klTokens: 3 * datums }),
-      ...NO_USAGE,
-      meters: { student_train: 3 * datums },
-      wallMs: 5,
-    }),
-    keepTrajectories: async () => blob('trajectories'),
+    trainBatch: async ({ training, trials }) => {
+      const datums = playedIn(trials).filter(({ score }) => score?.scored).length;
+      return {
+        nextSeqId: training.nextSeqId + 2,
+        trained: trainedOf({ datums, lossTokens: 3 * datums, contextTokens: 0, klTokens: 3 * datums }),
+        ...NO_USAGE,
+        meters: { student_train: 3 * datums },
+        wallMs: 5,
+      };
+    },
+    keepTrajectories: async ({ trials }) => ({ list: blob('trajectories'), ...addUsage(...playedIn(trials).map(({ trial }) => trial)) }),
     gatherWarmup: async () => ({ ref: blob('set'), datums: 4, updateUsd: 0.01, notice: 'warm-up on 4 sequences' }),
     drawWarmup: async ({ update }) => [update % 4, (update + 1) % 4],
     noteWarmup: async () => undefined,
@@ -92,7 +99,7 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
     }),
     saveState: async ({ training, name }) => ({ path: `tinker://s/weights/${name}` as StatePath, nextSeqId: training.nextSeqId + 1 }),
     closeStep: async (order) => stepResult(order),
-    closeEvaluation: async ({ label, model, trials: { length: executed } }) => {
+    closeEvaluation: async ({ label, model, trials: { count: executed } }) => {
       const passed = label === 'student-before' ? 1 : executed;
       return evaluationOf({ label, model, executed, passed, meters: { student_sample: 1 }, usd: 0.01 });
     },
