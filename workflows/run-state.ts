@@ -3,6 +3,7 @@ import { forecastUsd, meanUsd } from '../core/estimate/forecast.ts';
 import type { StatePath } from '../core/ids.ts';
 import type { MetricsRow } from '../core/measures/metrics-row.ts';
 import { NO_USAGE, type Usage } from '../core/measures/usage.ts';
+import { head } from '../core/run/decision-book.ts';
 import type { Outcome, Phase } from '../core/run/phase.ts';
 import type { PinnedRun } from '../core/run/pinned-run.ts';
 import {
@@ -27,6 +28,10 @@ import { type CheckpointBook, NO_CHECKPOINTS, type ResumePoint, resumePoint } fr
 
 /** Rows kept in the workflow; all of them are in `metrics.jsonl`. */
 const ROWS_KEPT = 50;
+
+/** Notices kept, the newest, and their characters: a run of many steps has many, and all go with its status. */
+const NOTICES_KEPT = 100;
+const NOTICE_CHARS = 1_000;
 
 /** All that a run knows of itself: plain data, so that it can be carried into a new execution. */
 export type RunFacts = {
@@ -101,6 +106,10 @@ export function newFacts(nowMs: number): RunFacts {
 export function addRow(facts: RunFacts, row: MetricsRow): void {
   facts.rows = [...facts.rows, row].slice(-ROWS_KEPT);
   facts.rowsInAll++;
+}
+
+export function addNotice(facts: RunFacts, notice: string): void {
+  facts.notices = [...facts.notices, head(notice, NOTICE_CHARS)].slice(-NOTICES_KEPT);
 }
 
 export function evaluationOf(facts: RunFacts, label: EvalLabel): EvalResult {

@@ -16,7 +16,7 @@ import type { RunResult } from './messages.ts';
 import { briefActivities } from './proxies.ts';
 import { RunBoard } from './run-board.ts';
 import { type DeskState, RunDesk } from './run-desk.ts';
-import { moneyOf, newFacts, type RunFacts } from './run-state.ts';
+import { addNotice, moneyOf, newFacts, type RunFacts } from './run-state.ts';
 import { step } from './step.ts';
 
 /** Thrown through the phases when a person stops the run; `distill` saves what there is and ends it. */
@@ -83,7 +83,7 @@ export class Run {
   }
 
   note(notice: string): void {
-    this.facts.notices = [...this.facts.notices, notice];
+    addNotice(this.facts, notice);
     this.board.refresh();
   }
 

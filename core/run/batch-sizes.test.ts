@@ -47,10 +47,10 @@ describe('lists of tasks', () => {
   it.each<[string, string, number, number, RegExp]>([
     [
       'a step',
-      '[train]\ntasks_per_batch = 4096\ngroup_size = 1\n',
-      4096,
+      '[train]\ntasks_per_batch = 5000\ngroup_size = 1\n',
+      5000,
       1,
-      /^train\.tasks_per_batch: the tasks of one step come to 823296/,
+      /^train\.tasks_per_batch: the tasks of one step come to 1005000 bytes; at most 917504 are handled/,
     ],
     [
       'held-out counts',
