@@ -36,10 +36,12 @@ export async function withWorkers<T>(
   env: TestWorkflowEnvironment,
   activities: AllActivities,
   test: (taskQueue: string) => Promise<T>,
+  { rolloutSlots = 100 }: { readonly rolloutSlots?: number } = {},
 ): Promise<T> {
   const taskQueue = 'stillroom';
   const queue = async (name: string) =>
     Worker.create({
+      maxConcurrentActivityTaskExecutions: name === 'rollouts' ? rolloutSlots : 100,
       connection: env.nativeConnection,
       taskQueue: name,
       workflowBundle: await workflowBundle(),
