@@ -1,4 +1,4 @@
-import { CancellationScope, condition, setHandler, workflowInfo } from '@temporalio/workflow';
+import { CancellationScope, condition, setHandler, sleep, workflowInfo } from '@temporalio/workflow';
 import type { BlobRef } from '../core/ids.ts';
 import { MOST_TRIALS_OPEN } from '../core/run/batch-sizes.ts';
 import type { PlayedSlot } from '../core/run/kept-trials.ts';
@@ -9,6 +9,9 @@ import { progressQuery, type TrialProgress } from './messages.ts';
 
 /** A slot of a batch of tasks. */
 export type TaskSlot = Slot<PinnedTask>;
+
+/** Trials that one workflow task starts: the SDK ends one that computes for 5 s, and tries it again for as long as it does. */
+export const MOST_STARTED_AT_ONCE = 32;
 
 export type Batch = {
   /** What a person reads beside the progress. */
@@ -50,11 +53,20 @@ export class TrialPool {
   /** Returns when every slot is filled or the history is full. When one slot fails for good, no more are started, and it rejects once the running ones have ended. */
   async fill(concurrency: number, runOne: (slot: TaskSlot) => Promise<PlayedSlot>): Promise<void> {
     const failures: unknown[] = [];
+    let startedAtOnce = 0;
     const mostRunning = Math.min(concurrency, MOST_TRIALS_OPEN);
     for (const slot of this.slots.filter(({ id }) => !this.done.has(id))) {
-      await CancellationScope.nonCancellable(() => condition(() => this.running < mostRunning || failures.length > 0));
+      if (this.running >= mostRunning) {
+        await CancellationScope.nonCancellable(() => condition(() => this.running < mostRunning || failures.length > 0));
+        startedAtOnce = 0;
+      }
+      if (startedAtOnce === MOST_STARTED_AT_ONCE) {
+        await CancellationScope.nonCancellable(() => sleep(1));
+        startedAtOnce = 0;
+      }
       if (failures.length > 0 || workflowInfo().continueAsNewSuggested) break;
       this.running++;
+      startedAtOnce++;
       void runOne(slot)
         .then(
           (result) => this.done.add(result),

@@ -23,12 +23,12 @@ export const interceptors: WorkflowInterceptorsFactory = () => ({
   ],
   outbound: [
     {
-      scheduleActivity: async (input, next) => next({ ...input, args: all(input.args, `activity ${input.activityType}`) }),
-      startChildWorkflowExecution: async (input, next) => {
+      scheduleActivity: (input, next) => next({ ...input, args: all(input.args, `activity ${input.activityType}`) }),
+      startChildWorkflowExecution: (input, next) => {
         const of = `child ${input.workflowType} ${input.options.workflowId ?? ''}`.trimEnd();
         return next({ ...input, options: { ...input.options, args: all(input.options.args, of) } });
       },
-      continueAsNew: async (input, next) => next({ ...input, args: all(input.args, `${input.options.workflowType}, continued as new`) }),
+      continueAsNew: (input, next) => next({ ...input, args: all(input.args, `${input.options.workflowType}, continued as new`) }),
     },
   ],
 });

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { expect, it } from 'vitest';
 import { MOST_TRIALS_OPEN } from '../../core/run/batch-sizes.ts';
+import { MOST_STARTED_AT_ONCE } from '../../workflows/trial-pool.ts';
 import { localServer } from './environment.ts';
 import { listed, tasksIn, trialFor } from './facts.ts';
 import type { AllActivities } from './fake-activities.ts';
@@ -33,6 +34,12 @@ it('a trial_concurrency of 1,000 opens no more trials than a workflow can well h
     await expect.poll(open, { timeout: 40_000 }).toBe(MOST_TRIALS_OPEN);
     await sleep(500);
     expect(await open()).toBe(MOST_TRIALS_OPEN);
+    const { events } = await step.fetchHistory();
+    const startedBy = Map.groupBy(
+      (events ?? []).flatMap(({ activityTaskScheduledEventAttributes: scheduled }) => scheduled ?? []),
+      ({ workflowTaskCompletedEventId }) => String(workflowTaskCompletedEventId),
+    );
+    expect(Math.max(...[...startedBy.values()].map(({ length }) => length))).toBe(MOST_STARTED_AT_ONCE);
     await handle.terminate();
     await step.terminate();
     release();
