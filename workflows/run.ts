@@ -166,11 +166,12 @@ export class Run {
   }
 }
 
-/** How every child ends with its run. */
+/** How every child ends with its run. A worker that has lost a long batch from its memory computes it anew within one workflow task: the usual 10 s are short for that on a busy machine. */
 export const CHILD = {
+  workflowTaskTimeout: '30s',
   parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
   cancellationType: ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
-};
+} as const;
 
 /** A cap in USD; one of less than a cent with its digits. */
 const capText = (usd: number) => (usd >= 0.01 ? usd.toFixed(2) : String(usd));
