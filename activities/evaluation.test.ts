@@ -15,9 +15,10 @@ beforeEach(async () => {
 afterEach(() => project[Symbol.asyncDispose]());
 
 function activities() {
-  const gates = new GateBook(join(project.root, 'gates.jsonl'));
+  const gates = new GateBook(project.objects);
   const countGate = (protocolHash: string, runId: string) => gates.note(protocolHash, runId);
-  return createEvaluationActivities({ records: project.records, blobs: project.blobs, folderOf: project.folderOf, countGate });
+  const { records, blobs, objects, folderOf } = project;
+  return createEvaluationActivities({ records, blobs, objects, folderOf, countGate });
 }
 
 const pinned = async (runId: string, more = '') =>

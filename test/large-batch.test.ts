@@ -61,19 +61,19 @@ function spansOf(episode: number): Span[] {
 }
 
 async function played(run: BlobRef, episode: number): Promise<PlayedSlot> {
-  const { records, blobs } = project;
+  const { records, blobs, objects } = project;
   const trialId = `t${String(episode).padStart(3, '0')}` as TrialId;
   const spans = spansOf(episode);
   const kept = await blobs.of('first').put(encodeEpisode({ trial: trialId, spans, stopReason: 'submitted' }));
   const figures = trialFigures(spans, { maxTokens: 8192, who: 'student' });
   const trial = trialOf({ ...figures, trialId, spans: kept, lost: [] });
   const order = { run, trialId, spans: kept, stopReason: 'submitted', sampler: SAMPLER };
-  const score = await inActivity(() => createTeacherActivities({ records, blobs, models }).scoreEpisode(order));
+  const score = await inActivity(() => createTeacherActivities({ records, blobs, objects, models }).scoreEpisode(order));
   return { slot: trialId, trial, score };
 }
 
 it(`${EPISODES} episodes of ${TOKENS} tokens: each token is scored, trained on and counted once`, async () => {
-  const { records, blobs, folderOf } = project;
+  const { records, blobs, objects, folderOf } = project;
   const { ref: run } = await project.resolve({ config });
   service.sampled = sampleReply({ promptLogprobs: new Float32Array(TOKENS).fill(-0.75), promptCacheHitTokens: 0 });
   const trials: PlayedSlot[] = [];
@@ -81,9 +81,9 @@ it(`${EPISODES} episodes of ${TOKENS} tokens: each token is scored, trained on a
   const list = await createKeptTrialsActivities({ records, blobs }).keepTrials({ run, trials });
   const kept = { lists: [list], count: EPISODES };
 
-  const training = { sessionId: 'sess', modelId: 'sess:train:0', nextSeqId: 1 };
-  const order = { run, step: STEP, sampler: SAMPLER, training, trials: kept };
-  const train = await inActivity(() => createTrainingActivities({ records, blobs, models }).trainBatch(order));
+  const activities = createTrainingActivities({ records, blobs, objects, models });
+  const training = await inActivity(() => activities.openTraining({ run }));
+  const train = await inActivity(() => activities.trainBatch({ run, step: STEP, sampler: SAMPLER, training, trials: kept }));
   const sampled = EPISODES * CALLS * SAMPLED;
   const context = EPISODES * CALLS * OBSERVED;
   expect(train.trained).toMatchObject({
@@ -99,7 +99,7 @@ it(`${EPISODES} episodes of ${TOKENS} tokens: each token is scored, trained on a
   const lengths = bodies.flat().map(({ modelInput: [chunk] }) => (chunk?.type === 'encoded_text' ? chunk.tokens.length : 0));
   expect(lengths).toEqual(Array.from({ length: EPISODES }, () => TOKENS - 1));
 
-  const { row, ...result } = await createMetricsActivities({ records, blobs, folderOf }).closeStep({
+  const { row, ...result } = await createMetricsActivities({ records, blobs, objects, folderOf }).closeStep({
     run,
     step: STEP,
     tasks: 8,

@@ -1,6 +1,6 @@
 import type { BlobRef } from '../core/ids.ts';
 import { type KeptTrials, MOST_IN_A_LIST, NO_KEPT_TRIALS, type PlayedSlot } from '../core/run/kept-trials.ts';
-import { keeping } from './proxies.ts';
+import { keepingTrials } from './proxies.ts';
 
 /** What an unfinished batch hands on, to its next execution or to its parent: a reference to each list of trials, and a mark for each slot. */
 export type CarriedSlots = {
@@ -53,7 +53,7 @@ export class FilledSlots {
   async keep(): Promise<CarriedSlots> {
     while (this.fresh.length > 0) {
       const trials = this.fresh.slice(0, MOST_IN_A_LIST);
-      const list = await keeping().keepTrials({ run: this.run, trials });
+      const list = await keepingTrials().keepTrials({ run: this.run, trials });
       this.kept = { lists: [...this.kept.lists, list], count: this.kept.count + trials.length };
       this.fresh = this.fresh.slice(trials.length);
     }

@@ -1,6 +1,7 @@
 import { ActivityCancellationType, proxyActivities } from '@temporalio/workflow';
 import type { EvaluationActivities } from '../activities/evaluation.ts';
 import type { InputActivities } from '../activities/inputs.ts';
+import type { KeepTrainingActivities } from '../activities/keep-training.ts';
 import type { KeptTrialsActivities } from '../activities/kept-trials.ts';
 import type { MetricsActivities } from '../activities/metrics.ts';
 import type { MirrorActivities } from '../activities/mirror.ts';
@@ -12,6 +13,7 @@ import type { TrainingActivities } from '../activities/training.ts';
 import type { WarmupActivities } from '../activities/warm-up.ts';
 import type { WarmupTrainingActivities } from '../activities/warm-up-training.ts';
 import type { RunPlan } from '../core/run/pinned-run.ts';
+import { keepQueueOf } from '../core/training/keep-queue.ts';
 
 /** Before the long queues of trials and scores of all runs: somebody waits for it. The lower number goes first; 3 is the usual one. */
 const SOON = { priorityKey: 2 };
@@ -20,6 +22,7 @@ const SOON = { priorityKey: 2 };
 const BRIEF = {
   priority: SOON,
   startToCloseTimeout: '2 minutes',
+  heartbeatTimeout: '15s',
   retry: { initialInterval: '200ms', maximumInterval: '10s', maximumAttempts: 8 },
 } as const;
 
@@ -35,7 +38,8 @@ export const briefActivities = () =>
   );
 
 /** What was paid for is put away however long the store is out of reach. */
-export const keeping = () => proxyActivities<KeptTrialsActivities>({ priority: SOON, startToCloseTimeout: '2 minutes', retry: PATIENT });
+export const keepingTrials = () =>
+  proxyActivities<KeptTrialsActivities>({ priority: SOON, startToCloseTimeout: '2 minutes', heartbeatTimeout: '15s', retry: PATIENT });
 
 export const modelChecks = () =>
   proxyActivities<PreflightActivities>({
@@ -64,12 +68,23 @@ export const rollouts = ({ queues, episodeTimeoutMs }: RunPlan) =>
 /** What a trial may take beside the agent's own time: sandbox build, set-up and verifier. */
 const TRIAL_OVERHEAD_MS = 30 * 60_000;
 
-export const teacher = () => proxyActivities<TeacherActivities>({ startToCloseTimeout: '1 hour', heartbeatTimeout: '30s', retry: PATIENT });
+export const teacher = () => proxyActivities<TeacherActivities>({ startToCloseTimeout: '1 hour', heartbeatTimeout: '10s', retry: PATIENT });
 
 export const training = ({ queues }: RunPlan) =>
   proxyActivities<TrainingActivities & WarmupTrainingActivities>({
     taskQueue: queues.training,
     startToCloseTimeout: '24 hours',
+    // An attempt that comes again only waits for what its forerunner sent: short, so that it comes soon.
+    heartbeatTimeout: '10s',
+    retry: PATIENT,
+  });
+
+/** Ends when it is cancelled, which nobody waits for. */
+export const keeping = ({ queues }: RunPlan) =>
+  proxyActivities<KeepTrainingActivities>({
+    taskQueue: keepQueueOf(queues.training),
+    startToCloseTimeout: '365 days',
     heartbeatTimeout: '30s',
+    cancellationType: ActivityCancellationType.TRY_CANCEL,
     retry: PATIENT,
   });

@@ -2,7 +2,7 @@ import type { DecisionRecord } from './decision.ts';
 
 /** What the lines of the book may come to, as JSON: it goes with the run's status wherever that goes. The history has all of them. */
 export const MOST_DECISION_BYTES = 160 * 1024;
-export const MOST_REFUSED_BYTES = 64 * 1024;
+export const MOST_REFUSED_BYTES = 96 * 1024;
 
 /** Refused messages that are kept, and the characters of their texts: anybody can send them, as many and as long as they like. */
 export const MAX_REFUSED = 50;

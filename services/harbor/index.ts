@@ -8,6 +8,7 @@ export { HarborRunner, type RunTrialOptions, type TrialRun } from './runner.ts';
 export type { RunnerProcessOptions } from './runner-process.ts';
 export { checkSandbox, type SandboxCheck } from './sandbox-check.ts';
 export { makeScratchDir, scratchRoot } from './scratch.ts';
+export { sweepSandboxes } from './sweep.ts';
 export { openTaskFolder, type TaskFolder, taskContentDigest, taskDigest } from './task-folder.ts';
 export { type AgentConfig, nopAgent, type TrialConfig, type TrialConfigInput, trialConfig, turnAgent } from './trial-config.ts';
 export { readTrial, type TrialFiles, type TrialOutcome, type TrialReading } from './trial-result.ts';

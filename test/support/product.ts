@@ -17,6 +17,8 @@ export type Product = AsyncDisposable & {
   readonly stack: Stack;
   readonly link: Link;
   readonly stateDir: string;
+  /** Where its trainer writes down the calls that it carried out. */
+  readonly callLogFile: string;
   readonly settings: AppSettings;
 };
 
@@ -24,6 +26,8 @@ export async function startProduct({ workers }: { workers: readonly null[] }): P
   const stateDir = mkdtempSync(join(tmpdir(), 'stillroom-product-'));
   const [port, uiPort, trainerPort] = (await freePorts(3)) as [number, number, number];
   const settings = readAppSettings();
+  const callLogFile = join(stateDir, 'trainer-calls.jsonl');
+  process.env.STILLROOM_TRAINER_CALL_LOG = callLogFile; // the trainer is started with our environment
   const options = stackOptions({ port, uiPort, trainerPort, state: stateDir }, settings, readEnvironment(), { workers, trainer: true });
   const stack = await startStack(options, {
     onNotice: ({ line }) => console.log(line),
@@ -35,6 +39,7 @@ export async function startProduct({ workers }: { workers: readonly null[] }): P
     stack,
     link,
     stateDir,
+    callLogFile,
     settings,
     [Symbol.asyncDispose]: async () => {
       await link.close();
@@ -113,17 +118,20 @@ export function configWith(keys: Keys): string {
 /** A run's input: the text of its config, and the ids of its tasks. */
 export type Wanted = { readonly config: string; readonly taskIds: readonly string[]; readonly holdoutTaskIds: readonly string[] };
 
-/**
- * Starts a run. All seeds of a run follow from its id, so the same `runId` on a new product repeats the same run; its folders, which
- * hold the claim of the id, are removed first.
- */
+/** Removes all that an earlier run of this id left here: with it goes the claim of the id. */
+export function forgetRun({ blobStore, runRoot }: AppSettings, runId: string): void {
+  const places = [join(PROJECT_ROOT, runDirOf(runId)), join(runRoot, runId)];
+  if (blobStore.kind === 'folder') places.push(join(blobStore.path, 'runs', runId));
+  for (const used of places) rmSync(used, { recursive: true, force: true });
+}
+
+/** Starts a run. All seeds of a run follow from its id, so the same `runId` on a new product repeats the same run; it is forgotten first. */
 export async function startRun({ link, settings }: Product, wanted: Wanted, runId: string) {
-  const runDir = runDirOf(runId);
-  for (const used of [join(PROJECT_ROOT, runDir), join(settings.runRoot, runId)]) rmSync(used, { recursive: true, force: true });
+  forgetRun(settings, runId);
   return link.client.workflow.start('distill', {
     taskQueue: settings.taskQueues.control,
     workflowId: runId,
-    args: [{ agent: 'turn', ...wanted, yes: true, runDir }],
+    args: [{ agent: 'turn', ...wanted, yes: true, runDir: runDirOf(runId) }],
   });
 }
 

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { bundleWorkflowCode, DefaultLogger, Runtime, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import { keepQueueOf } from '../../core/training/keep-queue.ts';
 import { readEnvironment } from '../../services/settings/index.ts';
 import { guardResults } from '../../services/temporal/activity-guards.ts';
 import { registerSearchAttributes } from '../../services/temporal/search-attributes.ts';
@@ -49,6 +50,11 @@ export async function withWorkers<T>(
       dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER },
       interceptors: { activity: [guardResults] },
     });
-  const [control, rollouts, training] = await Promise.all([queue(taskQueue), queue('rollouts'), queue('training')]);
-  return control.runUntil(rollouts.runUntil(training.runUntil(() => test(taskQueue))));
+  const queues = [taskQueue, 'rollouts', 'training', keepQueueOf('training')];
+  const workers = await Promise.all(queues.map(queue));
+  const whileAllRun = workers.reduce<() => Promise<T>>(
+    (inner, worker) => () => worker.runUntil(inner),
+    () => test(taskQueue),
+  );
+  return whileAllRun();
 }

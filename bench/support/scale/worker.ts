@@ -1,6 +1,7 @@
 /** A worker process of the scale bench: `node worker.ts ROOT ADDRESS BUNDLE`. Asked with a message, it tells what it used. */
 import { join } from 'node:path';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { keepQueueOf } from '../../../core/training/keep-queue.ts';
 import { FileObjectStore } from '../../../services/blobs/file-object-store.ts';
 import { guardResults } from '../../../services/temporal/activity-guards.ts';
 import { PAYLOAD_CONVERTER } from '../../../services/temporal/workflow-bundle.ts';
@@ -21,7 +22,7 @@ const connection = await NativeConnection.connect({ address });
 const objects = new CountingStore(new FileObjectStore(join(root, 'blobs')));
 const activities = world(root, objects);
 const workers = await Promise.all(
-  ['control', 'rollouts', 'training'].map((taskQueue) =>
+  ['control', 'rollouts', 'training', keepQueueOf('training')].map((taskQueue) =>
     Worker.create({
       connection,
       taskQueue,

@@ -5,14 +5,14 @@ import { createKeptTrialsActivities, readTrials } from '../../../activities/kept
 import { createMetricsActivities } from '../../../activities/metrics.ts';
 import { createMirrorActivities } from '../../../activities/mirror.ts';
 import { createPromotionActivities } from '../../../activities/promotion.ts';
-import { RunFolder } from '../../../activities/run-folder.ts';
+import { runFiles } from '../../../activities/run-files.ts';
 import { RunRecords } from '../../../activities/run-records.ts';
 import { scoringMeters } from '../../../core/measures/billing.ts';
 import { trialFigures } from '../../../core/measures/trial-figures.ts';
 import { NO_USAGE } from '../../../core/measures/usage.ts';
 import { seededRandom } from '../../../core/random/seeded.ts';
 import { HarnessDocument } from '../../../core/run/agents.ts';
-import { trialOf } from '../../../core/run/testing/facts.ts';
+import { after, trialOf } from '../../../core/run/testing/facts.ts';
 import type { TrialSpec } from '../../../core/run/trial.ts';
 import { buildDatums, datumLimits } from '../../../core/tokens/datums.ts';
 import { decodeEpisode, encodeEpisode } from '../../../core/tokens/episode-codec.ts';
@@ -34,23 +34,23 @@ const SAMPLED_PER_CALL = 20;
 export function world(root: string, objects: ObjectStore): AllActivities {
   const blobs = new BlobStore(objects);
   const records = new RunRecords(blobs);
-  const folderOf = (runDir: string) => new RunFolder(root, runDir);
-  const gates = new GateBook(join(root, 'gates.jsonl'));
+  const folderOf = runFiles(objects, root);
+  const gates = new GateBook(objects);
   const { checkModels, checkSandbox, openTraining, saveSampler, saveState, ...others } = fakeActivities();
   return {
     ...others,
     ...createInputActivities({
       records,
       blobs,
+      objects,
       projectRoot: root,
       settings: { runRoot: 'runs', taskQueues: { control: 'control', rollouts: 'rollouts', training: 'training' } },
-      folderOf,
       harnesses: new HarnessStore(join(root, 'harnesses'), HarnessDocument),
     }),
     ...createKeptTrialsActivities({ records, blobs }),
-    ...createMetricsActivities({ records, blobs, folderOf }),
-    ...createEvaluationActivities({ records, blobs, folderOf, countGate: (hash, runId) => gates.note(hash, runId) }),
-    ...createMirrorActivities({ records, folderOf }),
+    ...createMetricsActivities({ records, blobs, objects, folderOf }),
+    ...createEvaluationActivities({ records, blobs, objects, folderOf, countGate: (hash, runId) => gates.note(hash, runId) }),
+    ...createMirrorActivities({ records, objects, folderOf }),
     ...createPromotionActivities({
       records,
       folderOf,
@@ -100,7 +100,8 @@ export function world(root: string, objects: ObjectStore): AllActivities {
       const batch = { datums: scored.flatMap(({ datums }) => datums), rows: scored.flatMap(({ rows }) => rows), candidates: null };
       const { figures, updates, trainTokens } = prepareBatch(batch, { train: config.train, runName: runId, step });
       return {
-        nextSeqId: training.nextSeqId + 2 * updates.length,
+        training: after(training, 2 * updates.length),
+        notices: [],
         trained: { ...figures, losses: updates.map(() => 1), gradNorms: updates.map(() => 1) },
         ...NO_USAGE,
         meters: { student_train: trainTokens },
