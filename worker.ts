@@ -9,6 +9,7 @@ import { createCheckpointActivities } from './activities/checkpoints.ts';
 import { createEvaluationActivities } from './activities/evaluation.ts';
 import { createInputActivities } from './activities/inputs.ts';
 import { createKeepTrainingActivities } from './activities/keep-training.ts';
+import { createKeptTrialsActivities } from './activities/kept-trials.ts';
 import { createMetricsActivities } from './activities/metrics.ts';
 import { createMirrorActivities } from './activities/mirror.ts';
 import { type Connect, ModelAccess } from './activities/model-access.ts';
@@ -34,6 +35,7 @@ import { GateBook } from './services/stores/gate-book.ts';
 import { HarnessStore } from './services/stores/harness-store.ts';
 import { openShelf, type ShelfName } from './services/stores/open-shelf.ts';
 import { VersionStore } from './services/stores/version-store.ts';
+import { guardResults } from './services/temporal/activity-guards.ts';
 import { registerSearchAttributes } from './services/temporal/search-attributes.ts';
 import { PAYLOAD_CONVERTER, workflowBundle } from './services/temporal/workflow-bundle.ts';
 import { TinkerClient } from './services/tinker/index.ts';
@@ -75,7 +77,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
     connection,
     namespace,
     dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER },
-    interceptors: { activity: [beatAlways] },
+    interceptors: { activity: [beatAlways, guardResults] },
     // Beats that come too seldom make a busy worker look dead.
     maxHeartbeatThrottleInterval: '2s',
   };
@@ -103,9 +105,11 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
             settings,
             harnesses: new HarnessStore(shelf('harnesses'), HarnessDocument),
           }),
+          ...createKeptTrialsActivities({ records, blobs }),
           ...createMetricsActivities({ records, blobs, objects, folderOf }),
           ...createEvaluationActivities({
             records,
+            blobs,
             objects,
             folderOf,
             countGate: (protocolHash, runId) => gates.note(protocolHash, runId),

@@ -6,9 +6,12 @@ import type { BlobRef } from '../core/ids.ts';
 import { NullMeasurementError, requireMeasured, solveRate } from '../core/measures/rates.ts';
 import { spendOf } from '../core/measures/spend.ts';
 import { addUsage } from '../core/measures/usage.ts';
+import type { KeptTrials } from '../core/run/kept-trials.ts';
 import type { EvalLabel, EvalResult, GateVerdict, TaskTally } from '../core/run/results.ts';
 import type { ModelRef, TrialSummary } from '../core/run/trial.ts';
+import type { BlobStore } from '../services/blobs/blob-store.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
+import { readTrials } from './kept-trials.ts';
 import type { RunFiles, RunPlace } from './run-files.ts';
 import type { RunRecords } from './run-records.ts';
 import { sweepBatch } from './sweep-calls.ts';
@@ -17,13 +20,14 @@ export type EvaluationOrder = {
   readonly run: BlobRef;
   readonly label: EvalLabel;
   readonly model: ModelRef;
-  readonly trials: readonly TrialSummary[];
+  readonly trials: KeptTrials;
   readonly startedAtMs: number;
 };
 export type GateOrder = { readonly run: BlobRef; readonly teacher: EvalResult; readonly before: EvalResult; readonly after: EvalResult };
 
 export type EvaluationDeps = {
   readonly records: RunRecords;
+  readonly blobs: BlobStore;
   readonly objects: ObjectStore;
   readonly folderOf: (run: RunPlace) => RunFiles;
   /** The project's record of gates by protocol; returns how many this protocol had before this run's. */
@@ -37,13 +41,14 @@ const INFORMATIVE_CONFIDENCE = 0.95;
 /** Evaluations that are baselines. */
 const BASELINES: Readonly<Partial<Record<EvalLabel, 'teacher' | 'student'>>> = { teacher: 'teacher', 'student-before': 'student' };
 
-export function createEvaluationActivities({ records, objects, folderOf, countGate }: EvaluationDeps) {
+export function createEvaluationActivities({ records, blobs, objects, folderOf, countGate }: EvaluationDeps) {
   return {
     /**
      * Counts an evaluation's trials, overall and per task, and writes them to the run's folder; baselines also as the report that another
      * run can import. Fails when none was executed.
      */
-    async closeEvaluation({ run, label, model, trials, startedAtMs }: EvaluationOrder): Promise<EvalResult> {
+    async closeEvaluation({ run, label, model, trials: kept, startedAtMs }: EvaluationOrder): Promise<EvalResult> {
+      const trials = (await readTrials(kept, blobs)).map(({ trial }) => trial);
       const record = await records.load(run);
       const { config, holdout, runId } = record;
       const executed = trials.filter((trial) => trial.executed);

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { createKeepTrainingActivities } from './keep-training.ts';
 import { MemoryService } from './testing/memory-service.ts';
 import { Project } from './testing/project.ts';
-import { inActivity, scoredEpisodes } from './testing/training.ts';
+import { inActivity, scoredBatch } from './testing/training.ts';
 import { createTrainingActivities } from './training.ts';
 
 it('keeps the newest session of a training alive, that of a rebuilt one too, until it is cancelled', async () => {
@@ -20,8 +20,8 @@ it('keeps the newest session of a training alive, that of a rebuilt one too, unt
   await expect.poll(() => [...service.joined]).toEqual([['session-1', 1]]);
 
   service.loseAll({ statesToo: false });
-  const episodes = await scoredEpisodes(project.blobs, 'first', 1);
-  const order = { run, step: 1, sampler: 's', training: opened, sampledTokens: 9, maskedTokens: 0, episodes };
+  const trials = await scoredBatch(project.blobs, 'first', 1);
+  const order = { run, step: 1, sampler: 's', training: opened, trials };
   const { training: rebuilt } = await inActivity('step', 1, () => training.trainBatch(order));
   expect(rebuilt.at).toMatchObject({ generation: 2, sessionId: 'session-2' });
   await expect.poll(() => Object.fromEntries(service.joined)).toEqual({ 'session-1': 0, 'session-2': 1 });

@@ -2,12 +2,14 @@ import type { BlobRef } from '../core/ids.ts';
 import type { MeterTokens } from '../core/measures/meters.ts';
 import { spendOf } from '../core/measures/spend.ts';
 import { closeTrainingStep, type FinishedStep } from '../core/measures/training-step.ts';
+import type { KeptTrials } from '../core/run/kept-trials.ts';
 import type { GuardState, MoneySoFar, Spend, StepResult, TrainResult } from '../core/run/results.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
+import { readTrials } from './kept-trials.ts';
 import type { RunFiles, RunPlace } from './run-files.ts';
 import type { RunRecords } from './run-records.ts';
-import { type SampledTrials, writeSamples } from './samples.ts';
+import { writeSamples } from './samples.ts';
 import { sweepStepsBefore } from './sweep-calls.ts';
 
 export type StepOrder = {
@@ -17,7 +19,7 @@ export type StepOrder = {
   readonly sampler: FinishedStep['sampler'];
   readonly guard: GuardState;
   readonly money: MoneySoFar;
-  readonly trials: SampledTrials;
+  readonly trials: KeptTrials;
   readonly train: TrainResult;
   readonly startedAtMs: number;
 };
@@ -37,8 +39,9 @@ export function createMetricsActivities({ records, blobs, objects, folderOf }: M
       const record = await records.load(order.run);
       const files = folderOf(record);
       const closed = await files.keepRow('rows', order.step, order, async () => {
-        await writeSamples(order.step, order.trials, record, blobs, files);
-        return closeTrainingStep({ ...order, wallMs: Date.now() - order.startedAtMs, config: record.config });
+        const trials = await readTrials(order.trials, blobs);
+        await writeSamples(order.step, trials, record, blobs, files);
+        return closeTrainingStep({ ...order, trials, wallMs: Date.now() - order.startedAtMs, config: record.config });
       });
       await sweepStepsBefore(objects, record.runId, order.step);
       return closed;

@@ -2,12 +2,14 @@ import { activityInfo } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { BlobRef, SamplerPath, StatePath } from '../core/ids.ts';
 import type { Usage } from '../core/measures/usage.ts';
+import type { KeptTrials, PlayedSlot } from '../core/run/kept-trials.ts';
 import type { TrainResult } from '../core/run/results.ts';
 import { saveLife } from '../core/training/checkpoint-lives.ts';
 import { type BatchSource, FRESH_ADAPTER, type PlanBase, type PlannedState, type TrainingRef } from '../core/training/plan.ts';
 import { ServiceFailed } from '../services/tinker/index.ts';
 import { stepUpdates } from './batch-updates.ts';
 import { whileBeating } from './beating.ts';
+import { readTrials } from './kept-trials.ts';
 import { entriesBack, keepEntry } from './plan-store.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
 import { type AdvanceDeps, advance } from './training-advance.ts';
@@ -25,11 +27,8 @@ export type BatchOrder = {
   /** The weights the batch was sampled from. */
   readonly sampler: string;
   readonly training: TrainingRef;
-  /** Of the whole batch: a service that loses log-probabilities must not be trained on. */
-  readonly sampledTokens: number;
-  readonly maskedTokens: number;
-  /** Scored episodes, in the order of their slots, with their candidates where the loss needs them. */
-  readonly episodes: Extract<BatchSource, { kind: 'step' }>['episodes'];
+  /** All of the batch; those that were scored are trained on. */
+  readonly trials: KeptTrials;
 };
 export type SaveOrder = { readonly run: BlobRef; readonly training: TrainingRef; readonly name: string };
 
@@ -60,9 +59,10 @@ export function createTrainingActivities({ records, ...deps }: TrainingDeps) {
     /** The optimizer updates of a scored batch, `num_substeps` of them where it has so many sequences. */
     async trainBatch(order: BatchOrder): Promise<TrainResult> {
       const startedAtMs = Date.now();
-      refuseMasked(order);
       return onTraining(order.run, async (record) => {
-        const source = { kind: 'step', step: order.step, episodes: order.episodes } as const;
+        const trials = await readTrials(order.trials, blobs);
+        refuseMasked(order.step, trials);
+        const source = { kind: 'step', step: order.step, episodes: scoredEpisodes(trials) } as const;
         const { figures, ...updates } = await stepUpdates(source, record, deps);
         const { seen, gradNorms, ...trained } = await trainPlanned(deps, record, order.training, source, updates);
         const losses = seen.map(({ loss }) => loss);
@@ -106,6 +106,10 @@ export function createTrainingActivities({ records, ...deps }: TrainingDeps) {
   };
 }
 
+/** What is trained on, in the order of the slots. */
+const scoredEpisodes = (trials: readonly PlayedSlot[]): Extract<BatchSource, { kind: 'step' }>['episodes'] =>
+  trials.flatMap(({ score }) => (score?.scored ? [{ scored: score.scored, candidates: score.candidates }] : []));
+
 /** A small sequence of the newest batch; empty when none was trained on. */
 async function probeTokens({ blobs }: AdvanceDeps, head: BlobRef | null): Promise<readonly number[]> {
   for await (const { entry } of entriesBack(blobs, head)) if (entry.is === 'batch') return entry.probeTokens;
@@ -131,7 +135,10 @@ function asNotKept(error: unknown): unknown {
 /** Largest share of a batch's sampled tokens whose log-probabilities may be unusable. */
 const MOST_MASKED = 0.01;
 
-function refuseMasked({ step, sampledTokens, maskedTokens }: BatchOrder): void {
+/** A service that loses log-probabilities must not be trained on. */
+function refuseMasked(step: number, trials: readonly PlayedSlot[]): void {
+  const total = (key: 'sampledTokens' | 'maskedTokens') => trials.reduce((sum, { trial }) => sum + trial[key], 0);
+  const [sampledTokens, maskedTokens] = [total('sampledTokens'), total('maskedTokens')];
   if (maskedTokens <= MOST_MASKED * sampledTokens) return;
   throw ApplicationFailure.nonRetryable(
     `step ${step}: ${maskedTokens} of ${sampledTokens} sampled tokens came without a usable log-probability, more than ${MOST_MASKED * 100} %: the sampling service is at fault, or the student's weights are no longer usable (is train.learning_rate too high?)`,

@@ -2,6 +2,8 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { RunConfig } from '../core/config/index.ts';
 import type { BlobRef } from '../core/ids.ts';
 import { spendOf } from '../core/measures/spend.ts';
+import { addUsage } from '../core/measures/usage.ts';
+import type { KeptTrials } from '../core/run/kept-trials.ts';
 import {
   TRAJECTORY_FILE,
   type TrajectoryDocument,
@@ -9,12 +11,14 @@ import {
   trajectoriesIn,
   trajectoryDocument,
 } from '../core/run/trajectory-file.ts';
-import type { Trajectory, WarmupRow, WarmupSet } from '../core/run/warm-up.ts';
+import type { TrialSummary } from '../core/run/trial.ts';
+import type { CollectedTrajectories, Trajectory, WarmupRow, WarmupSet } from '../core/run/warm-up.ts';
 import { TokenError } from '../core/tokens/token-error.ts';
 import { drawWarmupBatch } from '../core/training/warm-up.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import { getJson, putJson } from '../services/blobs/json.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
+import { readTrials } from './kept-trials.ts';
 import type { RunFiles, RunPlace } from './run-files.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
 import { sweepBatch } from './sweep-calls.ts';
@@ -32,8 +36,10 @@ export type WarmupActivities = ReturnType<typeof createWarmupActivities>;
 export function createWarmupActivities({ records, blobs, objects, folderOf }: WarmupDeps) {
   return {
     /** Keeps what the teacher played: as a blob for this run, as a file in its folder for later ones. */
-    async keepTrajectories({ run, trajectories }: { run: BlobRef; trajectories: readonly Trajectory[] }): Promise<BlobRef> {
+    async keepTrajectories({ run, trials }: { run: BlobRef; trials: KeptTrials }): Promise<CollectedTrajectories> {
       const record = await records.load(run);
+      const played = (await readTrials(trials, blobs)).map(({ trial }) => trial);
+      const trajectories = played.map(trajectoryOf);
       await folderOf(record).writeJson(TRAJECTORY_FILE, documentOf(record, trajectories));
       const list = await putJson(blobs.of(record.runId), trajectories);
       await sweepBatch(
@@ -41,7 +47,7 @@ export function createWarmupActivities({ records, blobs, objects, folderOf }: Wa
         record.runId,
         trajectories.map(({ trialId }) => trialId),
       );
-      return list;
+      return { list, ...addUsage(...played) };
     },
 
     /** Makes training sequences of the trajectories in `list`, or of those that were loaded when the run was resolved. Fails with `NothingToWarmUpOn` when there are none. */
@@ -77,6 +83,11 @@ export function createWarmupActivities({ records, blobs, objects, folderOf }: Wa
       await folderOf(await records.load(run)).keepRow('warmup-rows', row.update, row, async () => row);
     },
   };
+}
+
+/** The part of a trial that a warm-up needs. */
+function trajectoryOf({ trialId, taskId, passed, executed, sampledTokens, spans }: TrialSummary): Trajectory {
+  return { trialId, taskId, passed, executed, sampledTokens, spans };
 }
 
 /** As many sequences as a training step has trials. */

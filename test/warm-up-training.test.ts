@@ -7,7 +7,7 @@ import { createWarmupActivities } from '../activities/warm-up.ts';
 import { createWarmupTrainingActivities, type WarmupOrder, type WarmupTrained } from '../activities/warm-up-training.ts';
 import type { TrialId } from '../core/ids.ts';
 import type { TrainingRef } from '../core/run/results.ts';
-import type { Trajectory } from '../core/run/warm-up.ts';
+import { trialOf } from '../core/run/testing/facts.ts';
 import { encodeEpisode } from '../core/tokens/episode-codec.ts';
 import { accessTo } from './support/access.ts';
 import { TrainerFixture } from './trainer-fixture.ts';
@@ -45,16 +45,9 @@ async function ready(learningRate: string) {
     stopReason: null,
   };
   const spans = await blobs.of('first').put(encodeEpisode(episode));
-  const trajectory: Trajectory = {
-    trialId: episode.trial,
-    taskId: 'a',
-    passed: true,
-    executed: true,
-    sampledTokens: sampled.length,
-    spans,
-  };
+  const played = trialOf({ trialId: episode.trial, taskId: 'a', sampledTokens: sampled.length, spans });
   const activities = createWarmupActivities({ records, blobs, objects, folderOf });
-  const list = await activities.keepTrajectories({ run, trajectories: [trajectory] });
+  const { list } = await activities.keepTrajectories({ run, trials: await project.kept(run, [played]) });
   const { ref: set } = await activities.gatherWarmup({ run, list });
   const training = await inActivity<TrainingRef>(() => createTrainingActivities({ records, blobs, objects, models }).openTraining({ run }));
   return { run, set, places: [0], training };

@@ -1,10 +1,10 @@
 import { continueAsNew } from '@temporalio/workflow';
 import type { BlobRef } from '../core/ids.ts';
-import { addUsage, type Usage } from '../core/measures/usage.ts';
 import type { RunPlan } from '../core/run/pinned-run.ts';
-import { inSlotOrder, slotsOf } from '../core/run/slots.ts';
-import type { ModelRef, PinnedTask, TrialSummary } from '../core/run/trial.ts';
-import type { CollectedTrajectories, Trajectory } from '../core/run/warm-up.ts';
+import { slotsOf } from '../core/run/slots.ts';
+import type { ModelRef, TaskList } from '../core/run/trial.ts';
+import type { CollectedTrajectories } from '../core/run/warm-up.ts';
+import type { CarriedSlots } from './filled-slots.ts';
 import { runSlot } from './one-trial.ts';
 import { briefActivities } from './proxies.ts';
 import { TrialPool } from './trial-pool.ts';
@@ -14,32 +14,25 @@ export type CollectInput = {
   readonly trialPrefix: string;
   readonly plan: RunPlan;
   readonly teacher: ModelRef;
-  readonly tasks: readonly PinnedTask[];
+  readonly tasks: TaskList;
 };
 
-type Played = { readonly slot: string; readonly trial: Trajectory; readonly usage: Usage };
-type Carried = { readonly done: readonly Played[] };
+type Carried = { readonly done: CarriedSlots };
 
 /** Has the teacher play every training task, `rolloutsPerTask` times each, and keeps what it did. */
 export async function collect(input: CollectInput, carried?: Carried): Promise<CollectedTrajectories> {
   const { run, plan, teacher: model } = input;
-  const slots = slotsOf(`${input.trialPrefix}-w`, input.tasks, plan.warmup.rolloutsPerTask);
-  // Before, so that nothing is paid for in vain, and after, so that what changed meanwhile is not trained on.
-  if (!carried) await briefActivities().checkTasks({ tasks: input.tasks });
-  const pool = new TrialPool<Played>('warm-up', slots, carried?.done ?? []);
+  // Checked before, so that nothing is paid for in vain, and after, so that what changed meanwhile is not trained on.
+  const tasks = await briefActivities().listTasks({ tasks: input.tasks });
+  const slots = slotsOf(`${input.trialPrefix}-w`, tasks, plan.warmup.rolloutsPerTask);
+  const pool = new TrialPool({ label: 'warm-up', run, slots, carried: carried?.done });
   await pool.fill(plan.trialConcurrency, async ({ id: slot, task }) => {
     const summary = `warm-up · ${task.id}`;
     const trial = await runSlot({ run, plan, slot, task, who: 'teacher', model, maxTurns: plan.maxTurns, summary });
-    return { slot, trial: trajectoryOf(trial), usage: addUsage(trial) };
+    return { slot, trial, score: null };
   });
-  if (!pool.complete) return continueAsNew<typeof collect>(input, { done: pool.done });
+  if (!pool.complete) return continueAsNew<typeof collect>(input, { done: await pool.keep() });
   await briefActivities().checkTasks({ tasks: input.tasks });
-  const played = inSlotOrder(pool.done);
-  const list = await briefActivities().keepTrajectories({ run, trajectories: played.map(({ trial }) => trial) });
-  return { list, ...addUsage(...played.map(({ usage }) => usage)) };
-}
-
-/** The part of a trial that a warm-up needs: a split may be large, and all of it goes through one message. */
-function trajectoryOf({ trialId, taskId, passed, executed, sampledTokens, spans }: TrialSummary): Trajectory {
-  return { trialId, taskId, passed, executed, sampledTokens, spans };
+  const { kept: trials } = await pool.keep();
+  return briefActivities().keepTrajectories({ run, trials });
 }

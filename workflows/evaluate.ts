@@ -2,11 +2,12 @@ import { continueAsNew } from '@temporalio/workflow';
 import type { BlobRef } from '../core/ids.ts';
 import type { RunPlan } from '../core/run/pinned-run.ts';
 import type { EvalLabel, EvalResult, HoldoutLabel } from '../core/run/results.ts';
-import { inSlotOrder, slotsOf } from '../core/run/slots.ts';
-import type { ModelRef, PinnedTask } from '../core/run/trial.ts';
+import { slotsOf } from '../core/run/slots.ts';
+import type { ModelRef, TaskList } from '../core/run/trial.ts';
+import type { CarriedSlots } from './filled-slots.ts';
 import { runSlot } from './one-trial.ts';
 import { briefActivities } from './proxies.ts';
-import { type Slotted, TrialPool } from './trial-pool.ts';
+import { TrialPool } from './trial-pool.ts';
 
 export type EvaluateInput = {
   readonly run: BlobRef;
@@ -14,12 +15,12 @@ export type EvaluateInput = {
   readonly plan: RunPlan;
   readonly label: EvalLabel;
   readonly model: ModelRef;
-  readonly tasks: readonly PinnedTask[];
+  readonly tasks: TaskList;
   /** Attempts per task. */
   readonly k: number;
 };
 
-type Carried = { readonly done: readonly Slotted[]; readonly startedAtMs: number };
+type Carried = { readonly done: CarriedSlots; readonly startedAtMs: number };
 
 /** Letters in trial ids, so that evaluations of one run never share an id; interim ones have the number of their step too. */
 const LETTER: Readonly<Record<HoldoutLabel, string>> = { teacher: 't', 'student-before': 'b', 'student-after': 'a' };
@@ -30,16 +31,17 @@ const mark = (label: EvalLabel) => (isHoldout(label) ? LETTER[label] : label.rep
 export async function evaluate(input: EvaluateInput, carried?: Carried): Promise<EvalResult> {
   const { run, plan, label, model } = input;
   const startedAtMs = carried?.startedAtMs ?? Date.now();
-  const slots = slotsOf(`${input.trialPrefix}-e${mark(label)}`, input.tasks, input.k);
-  // Before, so that nothing is paid for in vain, and after, so that what changed meanwhile is not counted.
-  if (!carried) await briefActivities().checkTasks({ tasks: input.tasks });
-  const pool = new TrialPool<Slotted>(label, slots, carried?.done ?? []);
+  // Checked before, so that nothing is paid for in vain, and after, so that what changed meanwhile is not counted.
+  const tasks = await briefActivities().listTasks({ tasks: input.tasks });
+  const slots = slotsOf(`${input.trialPrefix}-e${mark(label)}`, tasks, input.k);
+  const pool = new TrialPool({ label, run, slots, carried: carried?.done });
   await pool.fill(plan.trialConcurrency, async ({ id: slot, task }) => {
     const who = label === 'teacher' ? 'teacher' : 'student';
-    return { slot, trial: await runSlot({ run, plan, slot, task, who, model, maxTurns: plan.maxTurns, summary: `${label} · ${task.id}` }) };
+    const summary = `${label} · ${task.id}`;
+    return { slot, trial: await runSlot({ run, plan, slot, task, who, model, maxTurns: plan.maxTurns, summary }), score: null };
   });
-  if (!pool.complete) return continueAsNew<typeof evaluate>(input, { done: pool.done, startedAtMs });
+  if (!pool.complete) return continueAsNew<typeof evaluate>(input, { done: await pool.keep(), startedAtMs });
   await briefActivities().checkTasks({ tasks: input.tasks });
-  const trials = inSlotOrder(pool.done).map(({ trial }) => trial);
+  const { kept: trials } = await pool.keep();
   return briefActivities().closeEvaluation({ run, label, model, trials, startedAtMs });
 }

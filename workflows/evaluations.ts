@@ -2,7 +2,7 @@ import { startChild } from '@temporalio/workflow';
 import { evaluationUsd } from '../core/estimate/evaluations-ahead.ts';
 import type { EvalLabel, EvalResult, HoldoutLabel } from '../core/run/results.ts';
 import { interimLabel } from '../core/run/step-name.ts';
-import type { ModelRef, PinnedTask } from '../core/run/trial.ts';
+import type { ModelRef, TaskList } from '../core/run/trial.ts';
 import { evaluate } from './evaluate.ts';
 import { briefActivities } from './proxies.ts';
 import { CHILD, type Run } from './run.ts';
@@ -26,19 +26,21 @@ export function isInterimDue({ pinned, facts }: Run): boolean {
 
 /** Measures the weights that were published last, those of the last finished step, on a few training tasks, the same ones every time. */
 export async function evaluateInterim(run: Run): Promise<void> {
-  run.facts.interimTasks ??= await briefActivities().drawInterimTasks({ run: run.pinned.ref });
-  const { interimTasks: tasks, step } = run.facts;
+  const tasks = run.facts.interimTasks ?? (await briefActivities().drawInterimTasks({ run: run.pinned.ref }));
+  run.facts.interimTasks = tasks;
+  const { step } = run.facts;
   const modelOf = () => run.published;
   const result = await measure(run, { label: interimLabel(step), modelOf, tasks, k: run.pinned.plan.interim.k, kind: 'training' });
   run.keeping.measured(step, result.solveRate);
-  run.facts.interim = [...run.facts.interim, result].slice(-INTERIM_KEPT);
+  // Their counts by task are in the run folder; all of them together would be too much for one message.
+  run.facts.interim = [...run.facts.interim, { ...result, perTask: [] }].slice(-INTERIM_KEPT);
   await run.book(result);
 }
 
 type Measurement = {
   readonly label: EvalLabel;
   readonly modelOf: () => ModelRef;
-  readonly tasks: readonly PinnedTask[];
+  readonly tasks: TaskList;
   /** Attempts per task. */
   readonly k: number;
   readonly kind: 'held-out' | 'training';
@@ -47,12 +49,12 @@ type Measurement = {
 async function measure(run: Run, { label, modelOf, tasks, k, kind }: Measurement): Promise<EvalResult> {
   const { ref, trialPrefix, plan, runId } = run.pinned;
   await run.breathe();
-  await run.afford(evaluationUsd(label, tasks.length * k, run.facts), `the ${label} evaluation`);
+  await run.afford(evaluationUsd(label, tasks.count * k, run.facts), `the ${label} evaluation`);
   return run.child(label, () =>
     startChild(evaluate, {
       workflowId: `${runId}.eval-${label}`,
       args: [{ run: ref, trialPrefix, plan, label, model: modelOf(), tasks, k }],
-      staticSummary: `${label} on ${tasks.length} ${kind} tasks × ${k}`,
+      staticSummary: `${label} on ${tasks.count} ${kind} tasks × ${k}`,
       ...CHILD,
     }),
   );

@@ -3,6 +3,7 @@ import type { CheckpointActivities } from '../activities/checkpoints.ts';
 import type { EvaluationActivities } from '../activities/evaluation.ts';
 import type { InputActivities } from '../activities/inputs.ts';
 import type { KeepTrainingActivities } from '../activities/keep-training.ts';
+import type { KeptTrialsActivities } from '../activities/kept-trials.ts';
 import type { MetricsActivities } from '../activities/metrics.ts';
 import type { MirrorActivities } from '../activities/mirror.ts';
 import type { PreflightActivities, SandboxActivities } from '../activities/preflight.ts';
@@ -15,8 +16,12 @@ import type { WarmupTrainingActivities } from '../activities/warm-up-training.ts
 import type { RunPlan } from '../core/run/pinned-run.ts';
 import { keepQueueOf } from '../core/training/keep-queue.ts';
 
+/** Before the long queues of trials and scores of all runs: somebody waits for it. The lower number goes first; 3 is the usual one. */
+const SOON = { priorityKey: 2 };
+
 /** Short work on files and numbers: tried a few times, then the run fails with the last reason. */
 const BRIEF = {
+  priority: SOON,
   startToCloseTimeout: '2 minutes',
   heartbeatTimeout: '15s',
   retry: { initialInterval: '200ms', maximumInterval: '10s', maximumAttempts: 8 },
@@ -36,10 +41,15 @@ export const briefActivities = () =>
 /** Tells in its answer what failed; tried again later by those who need it. */
 export const checkpointCare = () =>
   proxyActivities<CheckpointActivities>({
+    priority: SOON,
     startToCloseTimeout: '30 minutes',
     heartbeatTimeout: '30s',
     retry: { ...PATIENT, maximumAttempts: 5 },
   });
+
+/** What was paid for is put away however long the store is out of reach. */
+export const keepingTrials = () =>
+  proxyActivities<KeptTrialsActivities>({ priority: SOON, startToCloseTimeout: '2 minutes', heartbeatTimeout: '15s', retry: PATIENT });
 
 export const modelChecks = () =>
   proxyActivities<PreflightActivities>({

@@ -3,6 +3,7 @@ import { forecastUsd, meanUsd } from '../core/estimate/forecast.ts';
 import type { StatePath } from '../core/ids.ts';
 import type { MetricsRow } from '../core/measures/metrics-row.ts';
 import { NO_USAGE, type Usage } from '../core/measures/usage.ts';
+import { head } from '../core/run/decision-book.ts';
 import type { Outcome, Phase } from '../core/run/phase.ts';
 import type { PinnedRun } from '../core/run/pinned-run.ts';
 import {
@@ -21,7 +22,7 @@ import {
   type TrainingRef,
 } from '../core/run/results.ts';
 import { stepOfName } from '../core/run/step-name.ts';
-import type { PinnedTask, PublishedSampler } from '../core/run/trial.ts';
+import type { PublishedSampler, TaskList } from '../core/run/trial.ts';
 import type { WarmupProgress } from '../core/run/warm-up.ts';
 import { type CheckpointLedger, NO_LEDGER } from '../core/training/checkpoint-ledger.ts';
 import { type Pins, pinsOf } from '../core/training/checkpoint-pins.ts';
@@ -29,6 +30,10 @@ import { type CheckpointBook, NO_CHECKPOINTS, type ResumePoint, resumePoint } fr
 
 /** Rows kept in the workflow; all of them are in `metrics.jsonl`. */
 const ROWS_KEPT = 50;
+
+/** Notices kept, the newest, and their characters: a run of many steps has many, and all go with its status. */
+const NOTICES_KEPT = 100;
+const NOTICE_CHARS = 1_000;
 
 /** All that a run knows of itself: plain data, so that it can be carried into a new execution. */
 export type RunFacts = {
@@ -42,7 +47,7 @@ export type RunFacts = {
   /** The newest interim evaluations, the last one last. */
   interim: readonly EvalResult[];
   /** The training tasks that interim evaluations use; null before the first. */
-  interimTasks: readonly PinnedTask[] | null;
+  interimTasks: TaskList | null;
   training: TrainingRef | null;
   /** What steps sample from. */
   sampler: PublishedSampler | null;
@@ -108,6 +113,10 @@ export function addRow(facts: RunFacts, row: MetricsRow): void {
   facts.rowsInAll++;
 }
 
+export function addNotice(facts: RunFacts, notice: string): void {
+  facts.notices = [...facts.notices, head(notice, NOTICE_CHARS)].slice(-NOTICES_KEPT);
+}
+
 export function evaluationOf(facts: RunFacts, label: EvalLabel): EvalResult {
   const found = facts.evaluations.find((evaluation) => evaluation.label === label);
   if (!found) throw new Error(`no ${label} evaluation yet`);
@@ -145,7 +154,7 @@ export function forecastOf(facts: RunFacts): number | null {
 function aheadUsd(facts: RunFacts): number {
   if (!facts.pinned) return 0;
   const { plan, train, holdout } = facts.pinned;
-  return evaluationsAheadUsd({ ...plan, nTrain: train.length, nHoldout: holdout.length }, facts);
+  return evaluationsAheadUsd({ ...plan, nTrain: train.count, nHoldout: holdout.count }, facts);
 }
 
 /**

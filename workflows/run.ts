@@ -20,7 +20,7 @@ import type { RunResult } from './messages.ts';
 import { briefActivities } from './proxies.ts';
 import { RunBoard } from './run-board.ts';
 import { type DeskState, RunDesk } from './run-desk.ts';
-import { moneyOf, newFacts, type RunFacts } from './run-state.ts';
+import { addNotice, moneyOf, newFacts, type RunFacts } from './run-state.ts';
 import { step } from './step.ts';
 
 /** Thrown through the phases when a person stops the run; `distill` saves what there is and ends it. */
@@ -104,7 +104,7 @@ export class Run {
   }
 
   note(notice: string): void {
-    this.facts.notices = [...this.facts.notices, notice];
+    addNotice(this.facts, notice);
     this.board.refresh();
   }
 
@@ -197,11 +197,12 @@ export class Run {
   }
 }
 
-/** How every child ends with its run. */
+/** How every child ends with its run. A worker that has lost a long batch from its memory computes it anew within one workflow task: the usual 10 s are short for that on a busy machine. */
 export const CHILD = {
+  workflowTaskTimeout: '30s',
   parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
   cancellationType: ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
-};
+} as const;
 
 /** A cap in USD; one of less than a cent with its digits. */
 const capText = (usd: number) => (usd >= 0.01 ? usd.toFixed(2) : String(usd));

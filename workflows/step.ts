@@ -1,10 +1,12 @@
 import { CancellationScope, continueAsNew } from '@temporalio/workflow';
 import type { BlobRef } from '../core/ids.ts';
+import type { PlayedSlot } from '../core/run/kept-trials.ts';
 import type { RunPlan } from '../core/run/pinned-run.ts';
 import type { GuardState, MoneySoFar, StepResult, TrainingRef } from '../core/run/results.ts';
-import { inSlotOrder, slotsOf } from '../core/run/slots.ts';
+import { slotsOf } from '../core/run/slots.ts';
 import { stepOfName } from '../core/run/step-name.ts';
-import type { EpisodeScore, PinnedTask, PublishedSampler, TrialSummary } from '../core/run/trial.ts';
+import type { PinnedTask, PublishedSampler } from '../core/run/trial.ts';
+import type { CarriedSlots } from './filled-slots.ts';
 import { runSlot } from './one-trial.ts';
 import { briefActivities, teacher, training } from './proxies.ts';
 import { type TaskSlot, TrialPool } from './trial-pool.ts';
@@ -20,10 +22,7 @@ export type StepInput = {
   readonly money: MoneySoFar;
 };
 
-/** One trial of the batch with its teacher's score; null when it left nothing to score. */
-export type StepTrial = { readonly slot: string; readonly trial: TrialSummary; readonly score: EpisodeScore | null };
-
-type Carried = { readonly tasks: readonly PinnedTask[]; readonly done: readonly StepTrial[]; readonly startedAtMs: number };
+type Carried = { readonly tasks: readonly PinnedTask[]; readonly done: CarriedSlots; readonly startedAtMs: number };
 
 /** One batch: draw tasks, sample episodes, score each as soon as it ends, update the weights, write the row. */
 export async function step(input: StepInput, carried?: Carried): Promise<StepResult> {
@@ -32,24 +31,20 @@ export async function step(input: StepInput, carried?: Carried): Promise<StepRes
   const startedAtMs = carried?.startedAtMs ?? Date.now();
   const tasks = carried?.tasks ?? (await briefActivities().drawStepTasks({ run, step: input.step }));
   const slots = slotsOf(`${input.trialPrefix}-${stepMark(input.step)}`, tasks, plan.groupSize);
-  const pool = new TrialPool<StepTrial>(`step ${input.step}`, slots, carried?.done ?? []);
+  const pool = new TrialPool({ label: `step ${input.step}`, run, slots, carried: carried?.done });
   await pool.fill(plan.trialConcurrency, (slot) => sampleAndScore(input, slot));
-  if (!pool.complete) return continueAsNew<typeof step>(input, { tasks, done: pool.done, startedAtMs });
+  if (!pool.complete) return continueAsNew<typeof step>(input, { tasks, done: await pool.keep(), startedAtMs });
 
   // An update that was started is finished and booked, whatever happens to the run around it.
   return CancellationScope.nonCancellable(async () => {
-    const trials = inSlotOrder(pool.done);
-    const episodes = trials.flatMap(({ score }) => (score?.scored ? [{ scored: score.scored, candidates: score.candidates }] : []));
-    const total = (key: 'sampledTokens' | 'maskedTokens') => trials.reduce((sum, { trial }) => sum + trial[key], 0);
+    const { kept: trials } = await pool.keep();
     const train = await training(plan).trainBatch.executeWithOptions({ summary: `step ${input.step} · update` }, [
       {
         run,
         step: input.step,
         sampler: version,
         training: input.training,
-        sampledTokens: total('sampledTokens'),
-        maskedTokens: total('maskedTokens'),
-        episodes,
+        trials,
       },
     ]);
     return briefActivities().closeStep({
@@ -68,7 +63,7 @@ export async function step(input: StepInput, carried?: Carried): Promise<StepRes
 
 const stepMark = (step: number) => `s${String(step).padStart(4, '0')}`;
 
-async function sampleAndScore(input: StepInput, { id: slot, place, task }: TaskSlot): Promise<StepTrial> {
+async function sampleAndScore(input: StepInput, { id: slot, place, task }: TaskSlot): Promise<PlayedSlot> {
   const { run, plan, sampler } = input;
   const summary = `step ${input.step} · trial ${place} · ${task.id}`;
   const trial = await runSlot({ run, plan, slot, task, who: 'student', model: sampler, maxTurns: plan.rolloutMaxTurns, summary });

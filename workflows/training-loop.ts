@@ -140,5 +140,7 @@ export async function startAnew(run: Run): Promise<never> {
   await run.keeping.stop();
   await condition(allHandlersFinished);
   run.bookWallTime();
-  return continueAsNew<typeof distill>(null, { facts: run.facts, desk: run.desk.carry() });
+  // What was imported is among the evaluations by now.
+  const pinned = { ...run.pinned, importedBaselines: { teacher: null, student: null } };
+  return continueAsNew<typeof distill>(null, { facts: { ...run.facts, pinned }, desk: run.desk.carry() });
 }

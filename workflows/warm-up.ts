@@ -46,13 +46,13 @@ async function gathered(run: Run): Promise<WarmupProgress> {
 async function collected(run: Run): Promise<BlobRef> {
   const { ref, trialPrefix, plan, train, runId } = run.pinned;
   const { teacher, warmup } = plan;
-  const trials = train.length * warmup.rolloutsPerTask;
+  const trials = train.count * warmup.rolloutsPerTask;
   await run.afford(evaluationUsd('teacher', trials, run.facts), 'the trajectories of the warm-up');
   const { list, ...usage } = await run.child('warm-up', () =>
     startChild(collect, {
       workflowId: `${runId}.warmup`,
       args: [{ run: ref, trialPrefix, plan, teacher, tasks: train }],
-      staticSummary: `warm-up: the teacher on ${train.length} training tasks × ${warmup.rolloutsPerTask}`,
+      staticSummary: `warm-up: the teacher on ${train.count} training tasks × ${warmup.rolloutsPerTask}`,
       ...CHILD,
     }),
   );

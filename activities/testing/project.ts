@@ -2,13 +2,17 @@ import { chmod, mkdir, mkdtemp, readdir, realpath, rm, writeFile } from 'node:fs
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { ApplicationFailure } from '@temporalio/common';
+import type { BlobRef } from '../../core/ids.ts';
 import { HarnessDocument } from '../../core/run/agents.ts';
+import type { KeptTrials } from '../../core/run/kept-trials.ts';
 import type { StartInput } from '../../core/run/start-input.ts';
+import type { TrialSummary } from '../../core/run/trial.ts';
 import { BlobStore } from '../../services/blobs/blob-store.ts';
 import { FileObjectStore } from '../../services/blobs/file-object-store.ts';
 import type { ObjectStore } from '../../services/blobs/object-store.ts';
 import { HarnessStore } from '../../services/stores/harness-store.ts';
 import { createInputActivities } from '../inputs.ts';
+import { createKeptTrialsActivities } from '../kept-trials.ts';
 import { type RunFiles, type RunPlace, runFiles } from '../run-files.ts';
 import { RunRecords } from '../run-records.ts';
 
@@ -108,6 +112,13 @@ export class Project implements AsyncDisposable {
 
   resolve(input: Partial<StartInput> = {}, { runId = 'first', executionId = 'e1' } = {}) {
     return this.inputs().resolveRun({ runId, executionId, input: { ...INPUT, ...input } });
+  }
+
+  /** Trials of a batch, kept as a run keeps them; each in a slot of its own, in this order. */
+  async kept(run: BlobRef, trials: readonly TrialSummary[]): Promise<KeptTrials> {
+    const played = trials.map((trial, place) => ({ slot: String(place).padStart(6, '0'), trial, score: null }));
+    const list = await createKeptTrialsActivities({ records: this.records, blobs: this.blobs }).keepTrials({ run, trials: played });
+    return { lists: [list], count: trials.length };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

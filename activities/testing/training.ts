@@ -1,17 +1,25 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import type { BlobRef, TrialId } from '../../core/ids.ts';
+import { NO_USAGE } from '../../core/measures/usage.ts';
+import type { KeptTrials, PlayedSlot } from '../../core/run/kept-trials.ts';
 import type { TrainingRef } from '../../core/run/results.ts';
+import { trialOf } from '../../core/run/testing/facts.ts';
 import { encodeScoredEpisode } from '../../core/tokens/scored-codec.ts';
-import type { BatchSource } from '../../core/training/plan.ts';
 import type { BlobStore } from '../../services/blobs/blob-store.ts';
-import type { BatchOrder, TrainingActivities } from '../training.ts';
+import { putJson } from '../../services/blobs/json.ts';
+import type { TrainingActivities } from '../training.ts';
 
-/** Scored episodes that a test trains on. They are made up from their numbers alone, and the same every time. */
-export async function scoredEpisodes(blobs: BlobStore, runId: string, step: number, count = 3): Promise<BatchOrder['episodes']> {
+/** A batch of scored episodes that a test trains on. They are made up from their numbers alone, and the same every time. */
+export async function scoredBatch(blobs: BlobStore, runId: string, step: number, count = 3): Promise<KeptTrials> {
+  return { lists: [await putJson(blobs.of(runId), await scoredTrials(blobs, runId, step, count))], count };
+}
+
+/** The trials of such a batch. */
+export async function scoredTrials(blobs: BlobStore, runId: string, step: number, count: number): Promise<PlayedSlot[]> {
   const commands = ['cp sun map\n', 'rm key\n', 'echo 7 > ice\n', 'mv oak fig\n'];
   return Promise.all(
-    Array.from({ length: count }, async (_, i) => {
+    Array.from({ length: count }, async (_, i): Promise<PlayedSlot> => {
       const trial = `s${step}-${i}` as TrialId;
       const prompt = `files a${i} b${step}\n$ `;
       const text = prompt + commands[(step + i) % commands.length];
@@ -21,16 +29,15 @@ export async function scoredEpisodes(blobs: BlobStore, runId: string, step: numb
       const row = logprobs.map((logprob, at) => (at < prompt.length ? Number.NaN : logprob + ((at * 7 + step) % 11) / 8 - 0.5));
       const datum = { trial, fragment: 0, tokens, mask, logprobs };
       const scored = await blobs.of(runId).put(encodeScoredEpisode({ trial, datums: [datum], rows: [row] }));
-      return { scored, candidates: null };
+      const counts = { datums: 1, fragments: 0, lossTokens: tokens.length - prompt.length };
+      const score = { trialId: trial, scored, candidates: null, ...counts, overflowDropped: false, overlongDropped: false, ...NO_USAGE };
+      return { slot: trial, trial: trialOf({ trialId: trial }), score };
     }),
   );
 }
 
 /** What a run asks of its training, in order. A batch is known by its step. */
-export type Wish =
-  | { readonly batch: number; readonly episodes: Extract<BatchSource, { kind: 'step' }>['episodes'] }
-  | { readonly state: string }
-  | { readonly sampler: string };
+export type Wish = { readonly batch: number; readonly trials: KeptTrials } | { readonly state: string } | { readonly sampler: string };
 
 /** All that came of it. */
 export type Trained = {
@@ -62,7 +69,7 @@ export async function trainAll(run: BlobRef, wishes: readonly Wish[], attempt: I
     const made = await attempt(`wish-${i}`, async (activities) => {
       if ('state' in wish) return activities.saveState({ run, training, name: wish.state });
       if ('sampler' in wish) return activities.saveSampler({ run, training, name: wish.sampler });
-      const order = { run, step: wish.batch, sampler: 's', training, sampledTokens: 10, maskedTokens: 0, episodes: wish.episodes };
+      const order = { run, step: wish.batch, sampler: 's', training, trials: wish.trials };
       return activities.trainBatch(order);
     });
     training = made.training;

@@ -7,16 +7,17 @@ import { createInterface } from 'node:readline';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
 import { CONFIG, Project } from '../../activities/testing/project.ts';
-import { scoredEpisodes } from '../../activities/testing/training.ts';
+import { scoredTrials } from '../../activities/testing/training.ts';
 import type { BlobRef } from '../../core/ids.ts';
-import { NO_USAGE } from '../../core/measures/usage.ts';
+import type { PlayedSlot } from '../../core/run/kept-trials.ts';
+import { putJson } from '../../services/blobs/json.ts';
 import { freePorts } from '../../services/processes/index.ts';
 import type { RuleInput } from '../../trainer/faults/plan.ts';
 import type { RunResult } from '../../workflows/messages.ts';
 import { accessTo } from '../support/access.ts';
 import { startTrainerProcess, type Trainer, untrainedWeights } from '../trainer-process.ts';
 import { workflowBundle } from '../workflow/environment.ts';
-import { pinned, stepResult } from '../workflow/facts.ts';
+import { keepList, pinned, stepResult } from '../workflow/facts.ts';
 import { type AllActivities, fakeActivities } from '../workflow/fake-activities.ts';
 import { INPUT } from '../workflow/runs.ts';
 import type { WorkerFlags } from './worker.ts';
@@ -25,8 +26,8 @@ const STEPS = 3;
 const [TASKS, GROUP] = [2, 2];
 const SCRIPT = join(import.meta.dirname, 'worker.ts');
 
-/** Scored episodes by the slot of their trial. */
-type Episodes = Map<string, Awaited<ReturnType<typeof scoredEpisodes>>[number]>;
+/** Scores by the slot of their trial. */
+type Episodes = Map<string, PlayedSlot['score']>;
 
 /** A line of the journal, as far as a test looks at it. */
 export type Line = { readonly generation: string; readonly is: string; readonly call?: string };
@@ -74,8 +75,8 @@ export class World implements AsyncDisposable {
     });
     const episodes: Episodes = new Map();
     for (let step = 1; step <= STEPS; step++)
-      for (const [i, episode] of (await scoredEpisodes(project.blobs, 'first', step, TASKS * GROUP)).entries())
-        episodes.set(`s${String(step).padStart(4, '0')}-${String(Math.floor(i / GROUP)).padStart(3, '0')}-${i % GROUP}`, episode);
+      for (const [i, { score }] of (await scoredTrials(project.blobs, 'first', step, TASKS * GROUP)).entries())
+        episodes.set(`s${String(step).padStart(4, '0')}-${String(Math.floor(i / GROUP)).padStart(3, '0')}-${i % GROUP}`, score);
     const [port = 0] = await freePorts(1);
     const world = new World(env, project, { run, episodes, port, faults });
     await world.startTrainer();
@@ -169,9 +170,10 @@ export class World implements AsyncDisposable {
       scoreEpisode: async ({ trialId }) => {
         const episode = this.#episodes.get(/s\d{4}-\d{3}-\d$/.exec(trialId)?.[0] ?? '');
         if (!episode) throw new Error(`no scores for ${trialId}`);
-        const counts = { datums: 1, fragments: 0, lossTokens: 3, overflowDropped: false, overlongDropped: false };
-        return { trialId, ...episode, ...counts, ...NO_USAGE };
+        return { ...episode, trialId };
       },
+      // In the store too, where the training itself reads them.
+      keepTrials: async ({ trials }) => keepList(trials, await putJson(this.#project.blobs.of('first'), trials)),
       closeStep: async (order) => {
         this.curve.set(order.step, order.train.trained.losses);
         const closed = stepResult(order);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { NO_USAGE } from '../../core/measures/usage.ts';
 import { statusQuery } from '../../workflows/messages.ts';
 import { localServer } from './environment.ts';
-import { pinned, stepResult, trialFor } from './facts.ts';
+import { pinned, playedIn, stepResult, trialFor } from './facts.ts';
 import { type AllActivities, fakeActivities } from './fake-activities.ts';
 import { INPUT, notingIn, serverOfFile, startIn } from './runs.ts';
 
@@ -26,7 +26,7 @@ describe('a run that goes well', () => {
     const { trainBatch, saveSampler, saveState } = fakeActivities();
     const activities: Partial<AllActivities> = {
       trainBatch: noting(
-        ({ step, sampler, training, episodes }) => `train ${step} on ${sampler} at ${training.at.nextSeqId}: ${episodes.length}`,
+        ({ step, sampler, training, trials }) => `train ${step} on ${sampler} at ${training.at.nextSeqId}: ${trials.count}`,
         trainBatch,
       ),
       saveSampler: noting(({ name }) => `sampler ${name}`, saveSampler),
@@ -85,11 +85,11 @@ describe('a run that goes well', () => {
           return trialFor(spec, spec.trialId.includes('-s0001-000-0') ? { executed: false, passed: false, reward: null } : {});
         },
         trainBatch: async (order) => {
-          trainedOn = order.episodes.length;
+          trainedOn = playedIn(order.trials).filter(({ score }) => score?.scored).length;
           return fakeActivities().trainBatch(order);
         },
         closeStep: async (order) => {
-          meters = order.trials.map(({ trial }) => trial.meters);
+          meters = playedIn(order.trials).map(({ trial }) => trial.meters);
           return fakeActivities().closeStep(order);
         },
       },

@@ -1,10 +1,11 @@
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { bundleWorkflowCode, DefaultLogger, Runtime, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
 import { keepQueueOf } from '../../core/training/keep-queue.ts';
 import { readEnvironment } from '../../services/settings/index.ts';
+import { guardResults } from '../../services/temporal/activity-guards.ts';
 import { registerSearchAttributes } from '../../services/temporal/search-attributes.ts';
+import { bundleSources, PAYLOAD_CONVERTER } from '../../services/temporal/workflow-bundle.ts';
 import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts';
 import type { AllActivities } from './fake-activities.ts';
 
@@ -13,7 +14,7 @@ const logger = new DefaultLogger('ERROR');
 Runtime.install({ logger });
 
 let bundle: Promise<WorkflowBundleWithSourceMap> | undefined;
-export const workflowBundle = () => (bundle ??= bundleWorkflowCode({ workflowsPath: join(root, 'workflows/index.ts'), logger }));
+export const workflowBundle = () => (bundle ??= bundleWorkflowCode({ ...bundleSources(root), logger }));
 
 /** A server whose clock jumps over every wait, from the private Python environment. */
 export async function timeSkippingServer(): Promise<TestWorkflowEnvironment> {
@@ -36,12 +37,19 @@ export async function withWorkers<T>(
   env: TestWorkflowEnvironment,
   activities: AllActivities,
   test: (taskQueue: string) => Promise<T>,
+  { rolloutSlots = 100 }: { readonly rolloutSlots?: number } = {},
 ): Promise<T> {
   const taskQueue = 'stillroom';
-  const common = { connection: env.nativeConnection, activities };
+  const common = {
+    connection: env.nativeConnection,
+    activities,
+    dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER },
+    interceptors: { activity: [guardResults] },
+  };
+  const slotsOf = (queue: string) => ({ maxConcurrentActivityTaskExecutions: queue === 'rollouts' ? rolloutSlots : 100 });
   const workers = await Promise.all([
     Worker.create({ ...common, taskQueue, workflowBundle: await workflowBundle() }),
-    ...['rollouts', 'training', keepQueueOf('training')].map((queue) => Worker.create({ ...common, taskQueue: queue })),
+    ...['rollouts', 'training', keepQueueOf('training')].map((queue) => Worker.create({ ...common, ...slotsOf(queue), taskQueue: queue })),
   ]);
   const whileAllRun = workers.reduce<() => Promise<T>>(
     (inner, worker) => () => worker.runUntil(inner),

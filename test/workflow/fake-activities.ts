@@ -2,6 +2,7 @@ import type { CheckpointActivities } from '../../activities/checkpoints.ts';
 import type { EvaluationActivities } from '../../activities/evaluation.ts';
 import type { InputActivities } from '../../activities/inputs.ts';
 import type { KeepTrainingActivities } from '../../activities/keep-training.ts';
+import type { KeptTrialsActivities } from '../../activities/kept-trials.ts';
 import type { MetricsActivities } from '../../activities/metrics.ts';
 import type { MirrorActivities } from '../../activities/mirror.ts';
 import type { PreflightActivities, SandboxActivities } from '../../activities/preflight.ts';
@@ -12,13 +13,14 @@ import type { TrainingActivities } from '../../activities/training.ts';
 import type { WarmupActivities } from '../../activities/warm-up.ts';
 import type { WarmupTrainingActivities } from '../../activities/warm-up-training.ts';
 import type { SamplerPath, StatePath } from '../../core/ids.ts';
-import { NO_USAGE } from '../../core/measures/usage.ts';
+import { addUsage, NO_USAGE } from '../../core/measures/usage.ts';
 import type { GateVerdict } from '../../core/run/results.ts';
 import { after, evaluationOf, trainedOf, trainingOf } from '../../core/run/testing/facts.ts';
-import { blob, ESTIMATE, evidence, pinned, stepResult, trialFor } from './facts.ts';
+import { blob, ESTIMATE, evidence, keepList, listed, pinned, playedIn, stepResult, tasksIn, trialFor } from './facts.ts';
 
 export type AllActivities = InputActivities &
   CheckpointActivities &
+  KeptTrialsActivities &
   MetricsActivities &
   EvaluationActivities &
   PromotionActivities &
@@ -38,8 +40,10 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
     resolveRun: async () => pinned(),
     estimateRun: async () => ESTIMATE,
     checkTasks: async () => undefined,
-    drawInterimTasks: async () => pinned().train.slice(0, 2),
-    drawStepTasks: async () => pinned().train.slice(0, 2),
+    listTasks: async ({ tasks }) => tasksIn(tasks),
+    drawInterimTasks: async () => listed('a', 'b'),
+    drawStepTasks: async () => tasksIn(listed('a', 'b')),
+    keepTrials: async ({ trials }) => keepList(trials),
     tallySpend: async ({ meters }) => ({
       usd: Object.values(meters).reduce((sum, tokens) => sum + tokens, 0) / 100,
       blindTo: [],
@@ -63,15 +67,18 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
     openTraining: async () => trainingOf(),
     keepTraining: async () => undefined,
     closeTraining: async () => undefined,
-    trainBatch: async ({ training, episodes: { length: datums } }) => ({
-      training: after(training, 2),
-      notices: [],
-      trained: trainedOf({ datums, lossTokens: 3 * datums, contextTokens: 0, klTokens: 3 * datums }),
-      ...NO_USAGE,
-      meters: { student_train: 3 * datums },
-      wallMs: 5,
-    }),
-    keepTrajectories: async () => blob('trajectories'),
+    trainBatch: async ({ training, trials }) => {
+      const datums = playedIn(trials).filter(({ score }) => score?.scored).length;
+      return {
+        training: after(training, 2),
+        notices: [],
+        trained: trainedOf({ datums, lossTokens: 3 * datums, contextTokens: 0, klTokens: 3 * datums }),
+        ...NO_USAGE,
+        meters: { student_train: 3 * datums },
+        wallMs: 5,
+      };
+    },
+    keepTrajectories: async ({ trials }) => ({ list: blob('trajectories'), ...addUsage(...playedIn(trials).map(({ trial }) => trial)) }),
     gatherWarmup: async () => ({ ref: blob('set'), datums: 4, updateUsd: 0.01, notice: 'warm-up on 4 sequences' }),
     drawWarmup: async ({ update }) => [update % 4, (update + 1) % 4],
     noteWarmup: async () => undefined,
@@ -107,7 +114,7 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
       ...NO_USAGE,
     }),
     closeStep: async (order) => stepResult(order),
-    closeEvaluation: async ({ label, model, trials: { length: executed } }) => {
+    closeEvaluation: async ({ label, model, trials: { count: executed } }) => {
       const passed = label === 'student-before' ? 1 : executed;
       return evaluationOf({ label, model, executed, passed, meters: { student_sample: 1 }, usd: 0.01 });
     },

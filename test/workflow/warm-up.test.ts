@@ -5,7 +5,7 @@ import type { MeterTokens } from '../../core/measures/meters.ts';
 import type { RunPlan } from '../../core/run/pinned-run.ts';
 import { pauseUpdate, type RunStatus, resumeUpdate, setBudgetUpdate, statusQuery, stopUpdate } from '../../workflows/messages.ts';
 import { localServer, workflowBundle } from './environment.ts';
-import { trialFor } from './facts.ts';
+import { playedIn, trialFor } from './facts.ts';
 import { type AllActivities, fakeActivities } from './fake-activities.ts';
 import { ask, notingIn, resolvedAs, serverOfFile, startIn, untilCancelled, waitsFor } from './runs.ts';
 
@@ -29,7 +29,7 @@ function observedWarmup() {
   const noting = notingIn(calls);
   const activities: Partial<AllActivities> = {
     runTrial: noting(({ trialId, who, model, maxTurns }) => `trial ${trialId} ${who} ${model.version} ${maxTurns}`, fake.runTrial),
-    keepTrajectories: noting(({ trajectories }) => `keep ${trajectories.length}`, fake.keepTrajectories),
+    keepTrajectories: noting(({ trials }) => `keep ${trials.count}`, fake.keepTrajectories),
     gatherWarmup: noting(({ list }) => `gather ${list}`, fake.gatherWarmup),
     openTraining: noting(() => 'open', fake.openTraining),
     trainWarmup: noting(({ update, places, training }) => `update ${update} on ${places} at ${training.at.nextSeqId}`, fake.trainWarmup),
@@ -114,7 +114,11 @@ describe('a run with a warm-up', () => {
       return fakeActivities().tallySpend(order);
     };
     await run({ resolveRun: warmed({}), runTrial, keepTrajectories, tallySpend }, (handle) => handle.result());
-    expect(kept?.trajectories.map(({ trialId }) => trialId)).toEqual(['0123abcd-w-000-0', '0123abcd-w-001-0-r1', '0123abcd-w-002-0']);
+    expect(kept && playedIn(kept.trials).map(({ trial }) => trial.trialId)).toEqual([
+      '0123abcd-w-000-0',
+      '0123abcd-w-001-0-r1',
+      '0123abcd-w-002-0',
+    ]);
     expect(booked[3]).toEqual({ student_sample: 2 + 12 }); // the checks, two baselines, four attempts
   });
 
