@@ -77,7 +77,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
     connection,
     namespace,
     dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER },
-    interceptors: { activity: [beatAlways, guardResults] },
+    interceptors: { activity: [guardResults, beatAlways] },
     // Beats that come too seldom make a busy worker look dead.
     maxHeartbeatThrottleInterval: '2s',
   };
