@@ -1,9 +1,8 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
-import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { NativeConnection, Worker } from '@temporalio/worker';
 import { createEvaluationActivities } from './activities/evaluation.ts';
 import { createInputActivities } from './activities/inputs.ts';
 import { createMetricsActivities } from './activities/metrics.ts';
@@ -18,6 +17,7 @@ import { createTeacherActivities } from './activities/teacher.ts';
 import { createTrainingActivities, type TrainingDeps } from './activities/training.ts';
 import { createWarmupActivities } from './activities/warm-up.ts';
 import { createWarmupTrainingActivities } from './activities/warm-up-training.ts';
+import { workMetrics } from './activities/work-metrics.ts';
 import { servingEndpointOf } from './core/promotion/handoff.ts';
 import { HarnessDocument } from './core/run/agents.ts';
 import { BlobStore } from './services/blobs/blob-store.ts';
@@ -25,18 +25,18 @@ import { FileObjectStore } from './services/blobs/file-object-store.ts';
 import { startGateway } from './services/gateway/index.ts';
 import { HarborRunner, harborPython, makeScratchDir, scratchRoot } from './services/harbor/index.ts';
 import { endWithParent } from './services/processes/index.ts';
-import { type AppSettings, PROJECT_ROOT, readAppSettings } from './services/settings/index.ts';
+import { type AppSettings, PROJECT_ROOT, type Role, readWorkerFlags } from './services/settings/index.ts';
 import { GateBook } from './services/stores/gate-book.ts';
 import { HarnessStore } from './services/stores/harness-store.ts';
 import { VersionStore } from './services/stores/version-store.ts';
+import { deploymentOf } from './services/temporal/deployment.ts';
+import { drainOnSignals } from './services/temporal/draining.ts';
+import { InFlight } from './services/temporal/in-flight.ts';
+import { installRuntime } from './services/temporal/runtime.ts';
 import { registerSearchAttributes } from './services/temporal/search-attributes.ts';
 import { PAYLOAD_CONVERTER, workflowBundle } from './services/temporal/workflow-bundle.ts';
 import { TinkerClient } from './services/tinker/index.ts';
 import { SEARCH_ATTRIBUTES } from './workflows/search-attributes.ts';
-
-/** What a worker process can do; each role has its own task queue. */
-export const ROLES = ['control', 'rollouts', 'training'] as const;
-export type Role = (typeof ROLES)[number];
 
 export type WorkerOptions = {
   readonly roles: readonly Role[];
@@ -60,7 +60,15 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
   const records = new RunRecords(blobs);
   const folderOf = (runDir: string) => new RunFolder(PROJECT_ROOT, runDir);
   const models = cleanup.use(new ModelAccess((onWait) => TinkerClient.connect({ tags: ['stillroom'], onWait })));
-  const common = { connection, namespace, dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER } };
+  const inFlight = new InFlight();
+  const common = {
+    connection,
+    namespace,
+    dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER },
+    interceptors: { activity: [inFlight.interceptor, workMetrics] },
+    shutdownGraceTime: settings.workers.drainSeconds * 1000,
+    ...deploymentOf(process.env),
+  };
   const workers: Worker[] = [];
 
   if (roles.includes('control')) {
@@ -113,7 +121,6 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
         taskQueue: settings.taskQueues.rollouts,
         maxConcurrentActivityTaskExecutions: settings.workers.rolloutSlots,
         maxHeartbeatThrottleInterval: '2s',
-        shutdownGraceTime: '2s',
         activities: { ...createRolloutActivities(deps), ...createSandboxActivities(deps) },
       }),
     );
@@ -125,7 +132,6 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
         ...common,
         taskQueue: settings.taskQueues.training,
         maxConcurrentActivityTaskExecutions: settings.workers.trainingSlots,
-        shutdownGraceTime: '2s',
         activities: {
           ...createTrainingActivities({ records, blobs, models, ...(alterAdvantages ? { alterAdvantages } : {}) }),
           ...createWarmupTrainingActivities({ records, blobs, models }),
@@ -137,6 +143,9 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
   const ended = Promise.all(workers.map((worker) => worker.run())).finally(() => owned.disposeAsync());
   return {
     ended,
+    /** What runs now, for a person; empty when nothing does. */
+    running: () => `${inFlight}`,
+    /** Takes no new work, and hands over what has not ended when the drain time is over. */
     shutdown: () => {
       for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
     },
@@ -165,24 +174,17 @@ function resident(stateDir: string) {
 }
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { roles: { type: 'string' }, state: { type: 'string' } } });
-  const roles = rolesIn(values.roles ?? ROLES.join(','));
-  const stateDir = values.state ?? join(PROJECT_ROOT, '.stillroom');
-  if (!existsSync(stateDir)) mkdirSync(stateDir, { recursive: true });
-  Runtime.install({ logger: new DefaultLogger('WARN'), shutdownSignals: [] });
-  const worker = await startWorker({ roles, settings: readAppSettings(), stateDir });
-  endWithParent(worker.shutdown);
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, worker.shutdown);
+  const { roles, settings, stateDir, metrics } = readWorkerFlags(process.argv.slice(2));
+  mkdirSync(stateDir, { recursive: true });
+  installRuntime(metrics);
+  const worker = await startWorker({ roles, settings, stateDir });
+  const drain = drainOnSignals(
+    { ...worker, drainSeconds: settings.workers.drainSeconds },
+    { on: (signal, then) => process.on(signal, then), exit: process.exit, tell: (line) => console.error(line) },
+  );
+  endWithParent(() => drain('the process that started this worker is gone'));
   console.log(JSON.stringify({ ready: true, roles, pid: process.pid }));
   await worker.ended;
-}
-
-function rolesIn(text: string): Role[] {
-  return text.split(',').map((name) => {
-    const role = ROLES.find((role) => role === name.trim());
-    if (!role) throw new Error(`--roles: ${JSON.stringify(name)} is none of ${ROLES.join(', ')}`);
-    return role;
-  });
 }
 
 if (import.meta.main)

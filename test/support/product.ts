@@ -8,11 +8,14 @@ import { stackOptions } from '../../client/stack/options.ts';
 import { type Stack, startStack } from '../../client/stack/stack.ts';
 import { generateQuickstart } from '../../examples/quickstart/generate.ts';
 import { freePorts } from '../../services/processes/index.ts';
-import { type AppSettings, PROJECT_ROOT, readAppSettings, readEnvironment } from '../../services/settings/index.ts';
+import { ALL_ROLES, type AppSettings, PROJECT_ROOT, type Role, readAppSettings, readEnvironment } from '../../services/settings/index.ts';
 import { startWorker } from '../../worker.ts';
 import type { RunResult, RunStatus } from '../../workflows/messages.ts';
 
-/** A whole Stillroom on ports and folders of its own: Temporal server, trainer, and worker processes unless `workers` is empty. */
+/**
+ * A whole Stillroom on ports and folders of its own: Temporal server, trainer, and worker processes, each of one role (null: of all),
+ * unless `workers` is empty.
+ */
 export type Product = AsyncDisposable & {
   readonly stack: Stack;
   readonly link: Link;
@@ -20,10 +23,11 @@ export type Product = AsyncDisposable & {
   readonly settings: AppSettings;
 };
 
-export async function startProduct({ workers }: { workers: readonly null[] }): Promise<Product> {
+export async function startProduct({ workers: wanted }: { workers: readonly (Role | null)[] }): Promise<Product> {
   const stateDir = mkdtempSync(join(tmpdir(), 'stillroom-product-'));
   const [port, uiPort, trainerPort] = (await freePorts(3)) as [number, number, number];
   const settings = readAppSettings();
+  const workers = wanted.map((role) => role ?? ALL_ROLES);
   const options = stackOptions({ port, uiPort, trainerPort, state: stateDir }, settings, readEnvironment(), { workers, trainer: true });
   const stack = await startStack(options, {
     onNotice: ({ line }) => console.log(line),
