@@ -19,7 +19,7 @@ let errors: readonly ReplayResult['error'][];
 beforeAll(async () => {
   bundle = await workflowBundle(PROJECT_ROOT, cacheDir);
   errors = await replayed(FIXTURES);
-});
+}, 180_000);
 afterAll(() => rmSync(cacheDir, { recursive: true }));
 
 /** Replays histories one after the other in one worker: where code disagrees with one, there is an error in its place. */

@@ -6,6 +6,12 @@ import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 /** A module of its own, because it goes into the bundle too. */
 export const PAYLOAD_CONVERTER = join(import.meta.dirname, 'payload-converter.ts');
 
+/** What goes into the bundle: all that these two files load. */
+export const bundleSources = (root: string) => ({
+  workflowsPath: join(root, 'workflows/index.ts'),
+  payloadConverterPath: join(root, 'services/temporal/payload-converter.ts'),
+});
+
 /**
  * The bundle of workflow code at `<root>/workflows/index.ts`, kept in `cacheDir` under a digest of its sources and the lock file:
  * bundling takes seconds, a worker that is started again should not.
@@ -17,11 +23,7 @@ export async function workflowBundle(root: string, cacheDir: string): Promise<{ 
     () => false,
   );
   if (exists) return { codePath };
-  const { code } = await bundleWorkflowCode({
-    workflowsPath: join(root, 'workflows/index.ts'),
-    payloadConverterPath: PAYLOAD_CONVERTER,
-    logger: new DefaultLogger('ERROR'),
-  });
+  const { code } = await bundleWorkflowCode({ ...bundleSources(root), logger: new DefaultLogger('ERROR') });
   await mkdir(cacheDir, { recursive: true });
   const partial = `${codePath}.${randomUUID()}.partial`;
   await writeFile(partial, code);
