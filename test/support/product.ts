@@ -7,7 +7,7 @@ import { connectTo, type Link } from '../../client/connection.ts';
 import { stackOptions } from '../../client/stack/options.ts';
 import { type Stack, startStack } from '../../client/stack/stack.ts';
 import { generateQuickstart } from '../../examples/quickstart/generate.ts';
-import { freePorts } from '../../services/processes/index.ts';
+import { freePorts, requireFreePort } from '../../services/processes/index.ts';
 import { ALL_ROLES, type AppSettings, PROJECT_ROOT, type Role, readAppSettings, readEnvironment } from '../../services/settings/index.ts';
 import { startWorker } from '../../worker.ts';
 import type { RunResult, RunStatus } from '../../workflows/messages.ts';
@@ -21,31 +21,49 @@ export type Product = AsyncDisposable & {
   readonly link: Link;
   readonly stateDir: string;
   readonly settings: AppSettings;
+  /** Where the first worker serves its metrics; each next one has the next port. Null without `metrics`. */
+  readonly metricsPort: number | null;
 };
 
-export async function startProduct({ workers: wanted }: { workers: readonly (Role | null)[] }): Promise<Product> {
+export type ProductParts = { readonly workers: readonly (Role | null)[]; readonly metrics?: boolean };
+
+export async function startProduct({ workers: wanted, metrics = false }: ProductParts): Promise<Product> {
   const stateDir = mkdtempSync(join(tmpdir(), 'stillroom-product-'));
   const [port, uiPort, trainerPort] = (await freePorts(3)) as [number, number, number];
+  const metricsPort = metrics ? await firstOfFreePorts(wanted.length) : null;
   const settings = readAppSettings();
   const workers = wanted.map((role) => role ?? ALL_ROLES);
   const options = stackOptions({ port, uiPort, trainerPort, state: stateDir }, settings, readEnvironment(), { workers, trainer: true });
-  const stack = await startStack(options, {
-    onNotice: ({ line }) => console.log(line),
-    onStep: () => {},
-    signal: new AbortController().signal,
-  });
+  const stack = await startStack(
+    { ...options, metricsPort },
+    {
+      onNotice: ({ line }) => console.log(line),
+      onStep: () => {},
+      signal: new AbortController().signal,
+    },
+  );
   const link = await connectTo(stack.address);
   return {
     stack,
     link,
     stateDir,
     settings,
+    metricsPort,
     [Symbol.asyncDispose]: async () => {
       await link.close();
       await stack.stop();
       rmSync(stateDir, { recursive: true, force: true });
     },
   };
+}
+
+/** A free port after which as many more are free as make `count`. */
+async function firstOfFreePorts(count: number): Promise<number> {
+  for (;;) {
+    const [first = 0] = await freePorts(1);
+    const tried = await Promise.allSettled(Array.from({ length: count }, (_, i) => requireFreePort(first + i, 'metrics', '')));
+    if (tried.every(({ status }) => status === 'fulfilled')) return first;
+  }
 }
 
 export type WorkerHere = {
