@@ -1,8 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { loadClientConnectConfig } from '@temporalio/envconfig';
-import { NativeConnection, Worker } from '@temporalio/worker';
+import { Worker } from '@temporalio/worker';
 import { createEvaluationActivities } from './activities/evaluation.ts';
 import { createInputActivities } from './activities/inputs.ts';
 import { createMetricsActivities } from './activities/metrics.ts';
@@ -34,6 +33,7 @@ import { drainOnSignals } from './services/temporal/draining.ts';
 import { InFlight } from './services/temporal/in-flight.ts';
 import { installRuntime } from './services/temporal/runtime.ts';
 import { registerSearchAttributes } from './services/temporal/search-attributes.ts';
+import { connectWorker } from './services/temporal/worker-connection.ts';
 import { PAYLOAD_CONVERTER, workflowBundle } from './services/temporal/workflow-bundle.ts';
 import { TinkerClient } from './services/tinker/index.ts';
 import { SEARCH_ATTRIBUTES } from './workflows/search-attributes.ts';
@@ -49,8 +49,7 @@ export type WorkerOptions = {
 
 /** Connects, builds the services that the roles need, and polls until `shutdown` is called. */
 export async function startWorker({ roles, settings, stateDir, alterAdvantages }: WorkerOptions) {
-  const { connectionOptions, namespace = 'default' } = loadClientConnectConfig();
-  const connection = await NativeConnection.connect(connectionOptions);
+  const { connection, namespace } = await connectWorker();
   await using cleanup = new AsyncDisposableStack();
   cleanup.defer(() => connection.close());
   if (roles.includes('control')) await registerSearchAttributes(connection, namespace, Object.values(SEARCH_ATTRIBUTES));
