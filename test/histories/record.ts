@@ -5,35 +5,48 @@
  */
 import { copyFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { Context } from '@temporalio/activity';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import pLimit from 'p-limit';
 import type { distill } from '../../workflows/distill.ts';
 import { localServer, withWorkers } from '../workflow/environment.ts';
-import { fakeActivities } from '../workflow/fake-activities.ts';
+import { type AllActivities, fakeActivities } from '../workflow/fake-activities.ts';
 import { executionsOf } from './executions.ts';
 import { type Fixture, fileOf, keptFor, type Recorded, readIndex, writeFixtures } from './fixtures.ts';
 import { resolved, SCENARIOS, type Scenario } from './scenarios.ts';
+
+/** Runs at a time: more of them only wait for the server. */
+const SIDE_BY_SIDE = 6;
 
 const INPUT = { agent: 'turn', config: 'run.toml', taskIds: ['a', 'b', 'c'], holdoutTaskIds: ['x', 'y'] };
 
 /** Few enough that the runs which are to grow long do so within a few steps. */
 const FEW_EVENTS = ['--dynamic-config-value', 'limit.historyCount.suggestContinueAsNew=70'];
 
-async function record(env: TestWorkflowEnvironment, name: string, scenario: Scenario): Promise<Recorded[]> {
-  const { workflow } = env.client;
-  return withWorkers(env, fakeActivities({ resolveRun: resolved(), ...scenario.activities }), async (taskQueue) => {
-    const options = { taskQueue, workflowId: name, args: [scenario.input ?? INPUT] };
-    const run = await workflow.start<typeof distill>('distill', options as Parameters<typeof workflow.start<typeof distill>>[1]);
-    const latest = workflow.getHandle<typeof distill>(name);
-    await scenario.drive(latest);
-    const recorded: Recorded[] = [];
-    for (const id of [name, ...(scenario.children ?? []).map((child) => `${name}.${child}`)])
-      recorded.push(...(await fixturesOf(env, id, scenario)));
-    await workflow
-      .getHandle(name, undefined, { firstExecutionRunId: run.firstExecutionRunId })
-      .terminate('recorded')
-      .catch(() => {}); // most have ended
-    return recorded;
+/** The activities of many runs at once: each call is answered as the scenario of its run says. */
+function activitiesOf(scenarios: readonly (readonly [name: string, scenario: Scenario])[]): AllActivities {
+  const byRun = new Map(scenarios.map(([name, { activities }]) => [name, fakeActivities({ resolveRun: resolved(), ...activities })]));
+  return new Proxy(fakeActivities(), {
+    get: (_, activity: keyof AllActivities) => (input: never) => {
+      const [run = ''] = Context.current().info.workflowExecution?.workflowId.split('.') ?? [];
+      return byRun.get(run)?.[activity](input);
+    },
   });
+}
+
+async function record(env: TestWorkflowEnvironment, taskQueue: string, name: string, scenario: Scenario): Promise<Recorded[]> {
+  const { workflow } = env.client;
+  const { firstExecutionRunId } = await workflow.start('distill', { taskQueue, workflowId: name, args: [scenario.input ?? INPUT] });
+  await scenario.drive(workflow.getHandle<typeof distill>(name));
+  const recorded: Recorded[] = [];
+  for (const id of [name, ...(scenario.children ?? []).map((child) => `${name}.${child}`)])
+    recorded.push(...(await fixturesOf(env, id, scenario)));
+  await workflow
+    .getHandle(name, undefined, { firstExecutionRunId })
+    .terminate('recorded')
+    .catch(() => {}); // most have ended
+  console.log(`${name}: ${recorded.length} ${recorded.length === 1 ? 'history' : 'histories'}`);
+  return recorded;
 }
 
 async function fixturesOf({ client }: TestWorkflowEnvironment, workflowId: string, { shows }: Scenario): Promise<Recorded[]> {
@@ -54,18 +67,20 @@ async function fixturesOf({ client }: TestWorkflowEnvironment, workflowId: strin
 async function recordAll(): Promise<Recorded[]> {
   const recorded: Recorded[] = [];
   for (const long of [false, true]) {
+    const scenarios = Object.entries(SCENARIOS).filter(([, scenario]) => (scenario.long ?? false) === long);
+    const limit = pLimit(SIDE_BY_SIDE);
     const env = await localServer(...(long ? FEW_EVENTS : []));
     try {
-      for (const [name, scenario] of Object.entries(SCENARIOS).filter(([, scenario]) => (scenario.long ?? false) === long)) {
-        const histories = await record(env, name, scenario);
-        if (long && histories.length <= 1 + (scenario.children?.length ?? 0)) throw new Error(`${name} did not go on in a new execution`);
-        recorded.push(...histories);
-        console.log(`${name}: ${histories.length} ${histories.length === 1 ? 'history' : 'histories'}`);
-      }
+      const histories = await withWorkers(env, activitiesOf(scenarios), (taskQueue) =>
+        Promise.all(scenarios.map(([name, scenario]) => limit(() => record(env, taskQueue, name, scenario)))),
+      );
+      recorded.push(...histories.flat());
     } finally {
       await env.teardown();
     }
   }
+  for (const [name, { long }] of Object.entries(SCENARIOS))
+    if (long && !recorded.some((history) => history.name === `${name}-2`)) throw new Error(`${name} did not go on in a new execution`);
   return recorded;
 }
 
