@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { PROJECT_ROOT } from '../../services/settings/index.ts';
@@ -35,7 +35,8 @@ export function readHistory(name: string): unknown {
 export function writeFixtures(recorded: readonly Recorded[], kept: readonly Fixture[]): number {
   mkdirSync(FOLDER, { recursive: true });
   const fixtures = [...kept, ...recorded.map(({ history: _, ...fixture }) => fixture)];
-  for (const { name } of readIndex()) if (!fixtures.some((fixture) => fixture.name === name)) rmSync(fileOf(name), { force: true });
+  const wanted = new Set(fixtures.map(({ name }) => fileOf(name)));
+  for (const file of readdirSync(FOLDER)) if (file.endsWith('.gz') && !wanted.has(join(FOLDER, file))) rmSync(join(FOLDER, file));
   for (const { name, history } of recorded) writeFileSync(fileOf(name), gzipSync(JSON.stringify(history), { level: 9 }));
   const sorted = fixtures.sort((a, b) => (a.name < b.name ? -1 : 1));
   writeFileSync(INDEX, `${JSON.stringify(sorted, null, 2)}\n`);
