@@ -15,9 +15,9 @@ beforeEach(async () => {
 afterEach(() => project[Symbol.asyncDispose]());
 
 function activities() {
-  const gates = new GateBook(join(project.root, 'gates.jsonl'));
+  const gates = new GateBook(project.objects);
   const countGate = (protocolHash: string, runId: string) => gates.note(protocolHash, runId);
-  return createEvaluationActivities({ records: project.records, folderOf: project.folderOf, countGate });
+  return createEvaluationActivities({ records: project.records, objects: project.objects, folderOf: project.folderOf, countGate });
 }
 
 const pinned = async (runId: string, more = '') =>

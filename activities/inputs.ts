@@ -10,7 +10,9 @@ import type { Estimate } from '../core/run/results.ts';
 import type { StartInput } from '../core/run/start-input.ts';
 import type { PinnedTask } from '../core/run/trial.ts';
 import { drawTasks, interimEvalTasks } from '../core/training/task-sampler.ts';
-import type { BlobStore } from '../services/blobs/blob-store.ts';
+import { type BlobStore, runOfBlob } from '../services/blobs/blob-store.ts';
+import type { ObjectStore } from '../services/blobs/object-store.ts';
+import { noteReads } from '../services/blobs/run-keys.ts';
 import type { AppSettings } from '../services/settings/index.ts';
 import type { HarnessStore } from '../services/stores/harness-store.ts';
 import { StoreDamaged } from '../services/stores/version-index.ts';
@@ -21,7 +23,7 @@ import { sha256 } from './digest.ts';
 import { readConfig, readTaskIds } from './input-files.ts';
 import { asInputProblem, InputProblem } from './input-problem.ts';
 import { refuseChanged } from './pinned-tasks.ts';
-import { below, type RunFolder, reallyBelow } from './run-folder.ts';
+import { below, RunFolder, reallyBelow } from './run-folder.ts';
 import { planOf, protocolOf, warningsFor } from './run-plan.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
 import { refuseOverlap, resolveTasks } from './splits.ts';
@@ -32,9 +34,9 @@ export type ResolveOrder = { readonly runId: string; readonly executionId: strin
 export type InputDeps = {
   readonly records: RunRecords;
   readonly blobs: BlobStore;
+  readonly objects: ObjectStore;
   readonly projectRoot: string;
   readonly settings: Pick<AppSettings, 'runRoot' | 'taskQueues'>;
-  readonly folderOf: (runDir: string) => RunFolder;
   readonly harnesses: HarnessStore<HarnessDocument>;
 };
 export type InputActivities = ReturnType<typeof createInputActivities>;
@@ -45,7 +47,7 @@ const RUN_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 /** What a failure in history says at most; a config can be wrong in more ways than a person reads. */
 const MAX_MESSAGE_CHARS = 8_000;
 
-export function createInputActivities({ records, blobs, projectRoot, settings, folderOf, harnesses }: InputDeps) {
+export function createInputActivities({ records, blobs, objects, projectRoot, settings, harnesses }: InputDeps) {
   return {
     /**
      * Reads, checks and pins everything a run depends on; what it returns stays in history as the record.
@@ -56,8 +58,9 @@ export function createInputActivities({ records, blobs, projectRoot, settings, f
         if (!RUN_ID.test(runId))
           throw new InputProblem('run id', `${JSON.stringify(runId)} must be letters, digits, dots, dashes and underscores, at most 100`);
         const record = await resolve({ runId, executionId, input }, { projectRoot, settings, harnesses, blobs });
-        const home = folderOf(homeOf(runId, projectRoot, settings));
-        await claimRun({ home, folder: folderOf(record.runDir) }, record);
+        const home = new RunFolder(projectRoot, homeOf(runId, projectRoot, settings));
+        await claimRun({ objects, home, folder: new RunFolder(projectRoot, record.runDir) }, record);
+        await noteReads(objects, runId, runsReadBy(record));
         const { config, jobTemplate, warmupTrajectories, executionId: _, ...pinned } = record;
         return { ...pinned, ref: await records.pin(record) };
       } catch (error) {
@@ -147,6 +150,12 @@ async function resolve(
     jobTemplate,
     warmupTrajectories: warmup?.document ?? null,
   };
+}
+
+/** Earlier runs whose blobs this run reads. Baselines that it imports are in its own record. */
+function runsReadBy({ warmupTrajectories }: RunRecord): Set<string> {
+  const spans = warmupTrajectories?.trials.flatMap(({ spans }) => (spans === null ? [] : [spans])) ?? [];
+  return new Set(spans.map(runOfBlob));
 }
 
 /** Folders are named relative to the project root: workers on other machines have another one. */

@@ -20,8 +20,8 @@ const TEACHER = 'stillroom/tiny-teacher';
 const warm = (more = '', config = CONFIG) => `${config}[warmup]\nsteps = 2\n${more}`;
 
 function activities() {
-  const { records, blobs, folderOf } = project;
-  return createWarmupActivities({ records, blobs, folderOf });
+  const { records, blobs, objects, folderOf } = project;
+  return createWarmupActivities({ records, blobs, objects, folderOf });
 }
 
 /** An episode of as many fragments as there are lists: the ids 1 to n as prompt, then 7 sampled. */

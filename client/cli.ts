@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
 import { addAnswers } from './commands/answers.ts';
+import { addBlobs } from './commands/blobs.ts';
 import { addDemo } from './commands/demo.ts';
 import { addEstimate } from './commands/estimate.ts';
 import { addRuns } from './commands/runs.ts';
@@ -18,7 +19,7 @@ const program = new Command('stillroom')
   .showHelpAfterError('(stillroom --help lists the commands and options)')
   .exitOverride();
 
-for (const add of [addDemo, addUp, addWorker, addEstimate, addStart, addWatch, addStatus, addAnswers, addRuns]) add(program);
+for (const add of [addDemo, addUp, addWorker, addEstimate, addStart, addWatch, addStatus, addAnswers, addRuns, addBlobs]) add(program);
 
 try {
   await program.parseAsync();

@@ -5,7 +5,7 @@ import { evaluateHoldout } from './evaluations.ts';
 import { briefActivities } from './proxies.ts';
 import type { Run } from './run.ts';
 import { evaluationOf } from './run-state.ts';
-import { refreshSampler, saveCheckpoint, saveState } from './training-loop.ts';
+import { closeTraining, refreshSampler, saveCheckpoint, saveState } from './training-loop.ts';
 
 /** From trained weights to a verdict, and to a promotion if the gate and a person agree. */
 export async function closeRun(run: Run): Promise<Outcome> {
@@ -45,6 +45,7 @@ export async function saveFinal(run: Run): Promise<void> {
   const samplerPath = await refreshSampler(run);
   await saveCheckpoint(run);
   run.facts.weights = { statePath, samplerPath };
+  await closeTraining(run);
 }
 
 async function decide(run: Run) {

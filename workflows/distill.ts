@@ -5,7 +5,7 @@ import { namedFailure } from './named-failure.ts';
 import { openRun } from './opening.ts';
 import { briefActivities } from './proxies.ts';
 import { isCarry, Run, type RunCarry, RunStopped } from './run.ts';
-import { trainSteps } from './training-loop.ts';
+import { closeTraining, trainSteps } from './training-loop.ts';
 import { warmUp } from './warm-up.ts';
 
 /**
@@ -19,6 +19,7 @@ export async function distill(input: unknown, carried?: RunCarry): Promise<RunRe
     const early = carried ? null : await openRun(run, input);
     if (early === null) await warmUp(run);
     const guarded = early ?? (await run.phase('steps', () => trainSteps(run)));
+    if (guarded !== null) await closeTraining(run);
     return await finish(run, guarded ?? (await closeRun(run)));
   } catch (error) {
     if (error instanceof RunStopped) return await CancellationScope.nonCancellable(() => stopped(run));
@@ -30,7 +31,7 @@ export async function distill(input: unknown, carried?: RunCarry): Promise<RunRe
 /** Saves what was trained so far, then ends the run as stopped. */
 async function stopped(run: Run): Promise<RunResult> {
   const trained = run.facts.step > 0 || (run.facts.warmup?.updates ?? 0) > 0;
-  if (run.facts.training && trained && run.facts.weights === null) await saveFinal(run);
+  if (run.facts.training && run.facts.weights === null) await (trained ? saveFinal(run) : closeTraining(run));
   return finish(run, 'stopped');
 }
 
@@ -44,7 +45,11 @@ async function finish(run: Run, outcome: RunResult['outcome']): Promise<RunResul
 async function mirror(run: Run): Promise<void> {
   if (!run.facts.pinned) return;
   try {
-    await briefActivities().mirrorRun({ run: run.facts.pinned.ref, status: run.board.status() });
+    await briefActivities().mirrorRun({
+      run: run.facts.pinned.ref,
+      status: run.board.status(),
+      keepCalls: run.facts.outcome === 'stopped',
+    });
   } catch (error) {
     if (!(error instanceof ActivityFailure) || isCancellation(error)) throw error;
     run.note(`status.json could not be written to ${run.facts.pinned.runDir}: ${error.cause?.message}`);

@@ -1,5 +1,6 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type { MetricsRow } from '../core/measures/metrics-row.ts';
+import type { Usage } from '../core/measures/usage.ts';
 import {
   type DecidePromotion,
   type Decision,
@@ -75,6 +76,8 @@ export type RunStatus = {
   /** Where training could go on from; after a degeneration, weights from before it. */
   readonly resume: Pick<ResumePoint, 'latest' | 'restoreFrom'>;
   readonly spend: RunSpend;
+  /** What the run took of the services, call by call: its tokens as they were sent, and the calls whose answers were lost. */
+  readonly usage: Usage;
   readonly decisions: readonly DecisionRecord[];
   readonly notices: readonly string[];
   /** Wall time by part, in ms. */

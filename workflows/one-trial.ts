@@ -22,14 +22,18 @@ export type TrialOrder = {
  * nothing of the failed attempt is mistaken for the new one's, at most `infraRetries` times and only while it is worth it. What all of them used is paid for.
  */
 export async function runSlot(order: TrialOrder): Promise<TrialSummary> {
-  let paid = NO_USAGE;
+  let paid = { ...NO_USAGE, replayedTokens: 0, reboughtTokens: 0 };
   for (let retry = 0; ; retry++) {
     const trialId = (retry === 0 ? order.slot : `${order.slot}-r${retry}`) as TrialId;
     const { run, task, who, model, maxTurns } = order;
     const summary = await rollouts(order.plan).runTrial.executeWithOptions({ summary: order.summary }, [
       { run, trialId, task, who, model, maxTurns },
     ]);
-    paid = addUsage(paid, summary);
+    paid = {
+      ...addUsage(paid, summary),
+      replayedTokens: paid.replayedTokens + summary.replayedTokens,
+      reboughtTokens: paid.reboughtTokens + summary.reboughtTokens,
+    };
     if (!mayRetry(summary, retry, order.plan.infraRetries)) return { ...summary, ...paid };
   }
 }

@@ -58,6 +58,7 @@ export class RunBoard {
       weights: facts.weights,
       resume: { latest, restoreFrom },
       spend: this.spend(),
+      usage: facts.usage,
       decisions: this.desk().decisions,
       notices: facts.notices,
       wallMs: facts.wallMs,

@@ -12,6 +12,7 @@ import type { PinnedRun } from '../core/run/pinned-run.ts';
 import type { TrainingRef } from '../core/run/results.ts';
 import { stepName } from '../core/run/step-name.ts';
 import type { PublishedSampler } from '../core/run/trial.ts';
+import { KeepAlive } from './keep-alive.ts';
 import type { RunResult } from './messages.ts';
 import { briefActivities } from './proxies.ts';
 import { RunBoard } from './run-board.ts';
@@ -33,6 +34,7 @@ export class Run {
   readonly facts: RunFacts;
   readonly desk: RunDesk;
   readonly board: RunBoard;
+  readonly keepAlive: KeepAlive;
 
   constructor(carry?: RunCarry) {
     this.facts = carry?.facts ?? newFacts(Date.now());
@@ -41,6 +43,7 @@ export class Run {
       { spentUsd: () => this.facts.spend.usd, ended: () => this.facts.phase === 'ended', changed: () => this.board.refresh() },
       carry?.desk,
     );
+    this.keepAlive = new KeepAlive(() => this.desk.waitingFor !== null);
     this.desk.open();
     this.board.refresh();
   }

@@ -1,8 +1,9 @@
-import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
+import { allHandlersFinished, CancellationScope, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
 import type { SamplerPath, StatePath } from '../core/ids.ts';
 import { isExhausted } from '../core/measures/billing.ts';
+import type { Usage } from '../core/measures/usage.ts';
 import type { Outcome } from '../core/run/phase.ts';
-import type { StepResult } from '../core/run/results.ts';
+import type { StepResult, TrainingRef } from '../core/run/results.ts';
 import { stepName } from '../core/run/step-name.ts';
 import type { PublishedSampler } from '../core/run/trial.ts';
 import { type ResumePoint, withCheckpoint } from '../core/training/checkpoints.ts';
@@ -38,14 +39,31 @@ export async function trainSteps(run: Run): Promise<Outcome | null> {
   return null;
 }
 
-/** Makes the student, once. */
+/** Makes the student, once, and has it kept alive from here on. */
 export async function openTraining(run: Run): Promise<void> {
-  run.facts.training ??= await training(run.pinned.plan).openTraining({ run: run.pinned.ref });
+  run.facts.training ??= await CancellationScope.nonCancellable(() => training(run.pinned.plan).openTraining({ run: run.pinned.ref }));
+  run.keepAlive.start(run.pinned, run.training.at.generation);
+}
+
+/** Everything that was trained is saved, or given up: the service need not hold it any longer. */
+export async function closeTraining(run: Run): Promise<void> {
+  await run.keepAlive.stop();
+  if (run.facts.training) await training(run.pinned.plan).closeTraining({ training: run.facts.training });
+}
+
+/** Where training stands after a call, what that cost, and what a person should know of it. */
+async function bookTraining(
+  run: Run,
+  call: Usage & { readonly training: TrainingRef; readonly notices: readonly string[] },
+): Promise<void> {
+  run.facts.training = call.training;
+  for (const notice of call.notices) run.note(notice);
+  if (Object.keys(call.meters).length > 0) await run.book(call);
 }
 
 async function bookStep(run: Run, result: StepResult): Promise<void> {
   run.facts.step = result.row.step;
-  run.facts.training = { ...run.training, nextSeqId: result.nextSeqId };
+  run.facts.training = result.training;
   run.facts.guard = result.guard;
   addRow(run.facts, result.row);
   for (const warning of result.row.warnings) run.note(`step ${result.row.step}: ${warning}`);
@@ -64,11 +82,14 @@ export async function refreshSampler(run: Run): Promise<SamplerPath> {
 async function publish(run: Run): Promise<PublishedSampler> {
   const name = stepName(run.facts.step);
   if (run.facts.published?.version === name) return run.facts.published;
-  const saved = await training(run.pinned.plan).saveSampler.executeWithOptions({ summary: `${name} · sampler` }, [
-    { run: run.pinned.ref, training: run.training, name },
-  ]);
-  run.facts.training = { ...run.training, nextSeqId: saved.nextSeqId };
+  // A save that was started is finished and booked, whatever happens to the run around it.
+  const saved = await CancellationScope.nonCancellable(() =>
+    training(run.pinned.plan).saveSampler.executeWithOptions({ summary: `${name} · sampler` }, [
+      { run: run.pinned.ref, training: run.training, name },
+    ]),
+  );
   run.facts.published = { kind: 'sampler', model: run.pinned.plan.student.model, path: saved.path, version: name };
+  await bookTraining(run, saved);
   return run.facts.published;
 }
 
@@ -76,11 +97,13 @@ async function publish(run: Run): Promise<PublishedSampler> {
 export async function saveState(run: Run, name = stepName(run.facts.step)): Promise<StatePath> {
   const { savedState } = run.facts;
   if (savedState?.name === name) return savedState.path;
-  const saved = await training(run.pinned.plan).saveState.executeWithOptions({ summary: `${name} · state` }, [
-    { run: run.pinned.ref, training: run.training, name },
-  ]);
-  run.facts.training = { ...run.training, nextSeqId: saved.nextSeqId };
+  const saved = await CancellationScope.nonCancellable(() =>
+    training(run.pinned.plan).saveState.executeWithOptions({ summary: `${name} · state` }, [
+      { run: run.pinned.ref, training: run.training, name },
+    ]),
+  );
   run.facts.savedState = { name, path: saved.path };
+  await bookTraining(run, saved);
   return saved.path;
 }
 
@@ -102,6 +125,7 @@ function whereToGoOn({ latest, restoreFrom }: ResumePoint): string {
 
 /** Goes on in a new execution with a short history; no child is open here. */
 export async function startAnew(run: Run): Promise<never> {
+  await run.keepAlive.stop();
   await condition(allHandlersFinished);
   run.bookWallTime();
   return continueAsNew<typeof distill>(null, { facts: run.facts, desk: run.desk.carry() });

@@ -19,6 +19,10 @@ export async function warmUp(run: Run): Promise<void> {
     while (warmupOf(run).updates < run.pinned.plan.warmup.steps) {
       if (workflowInfo().continueAsNewSuggested) await startAnew(run);
       await update(run);
+      const { updates } = warmupOf(run);
+      const isLast = updates === run.pinned.plan.warmup.steps;
+      if (!isLast && updates % run.pinned.plan.saveStateEvery === 0)
+        await saveState(run, `${STATE_NAME}-${String(updates).padStart(4, '0')}`);
     }
     const statePath = await saveState(run, STATE_NAME);
     run.facts.warmup = { ...warmupOf(run), statePath };
@@ -68,7 +72,8 @@ async function update(run: Run): Promise<void> {
     const trained = await training(plan).trainWarmup.executeWithOptions({ summary: `warm-up · update ${number}` }, [
       { run: ref, set: set.ref, places, update: number, training: run.training },
     ]);
-    run.facts.training = { ...run.training, nextSeqId: trained.nextSeqId };
+    run.facts.training = trained.training;
+    for (const notice of trained.notices) run.note(`warm-up: ${notice}`);
     run.facts.warmup = { ...warmupOf(run), updates: number, lossNatsPerToken: trained.row.loss_nats_per_token };
     await briefActivities().noteWarmup({ run: ref, row: trained.row });
     await run.book(trained);

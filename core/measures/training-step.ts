@@ -22,6 +22,8 @@ export type ClosedTrial = Pick<
   | 'scoredTokens'
   | 'maskedTokens'
   | 'overflow'
+  | 'replayedTokens'
+  | 'reboughtTokens'
 > &
   Usage;
 export type ClosedScore = Pick<EpisodeScore, 'datums' | 'fragments' | 'overflowDropped' | 'overlongDropped'> & Usage;
@@ -60,8 +62,11 @@ export function closeTrainingStep({ step, tasks, sampler, guard, money, trials, 
     overflowTrials: all.filter((trial) => trial.overflow).length,
     trained: train.trained,
     tripwire,
-    warnings: tripwire.breaches.map((breach) => told(breach)),
+    warnings: [...train.notices, ...tripwire.breaches.map((breach) => told(breach))],
     meters: usage.meters,
+    replayedTokens: sum(all.map((trial) => trial.replayedTokens)),
+    reboughtTokens: sum(all.map((trial) => trial.reboughtTokens)),
+    lostCalls: usage.lost.length,
     pricing: config.pricing,
     money,
     wallMs,
@@ -70,7 +75,7 @@ export function closeTrainingStep({ step, tasks, sampler, guard, money, trials, 
   return {
     row,
     ...usage,
-    nextSeqId: train.nextSeqId,
+    training: train.training,
     guard: empty.guard,
     kill: tripwire.kill ? told(...tripwire.breaches.filter(({ level }) => level === 'kill')) : null,
     starved: empty.stop,

@@ -51,6 +51,10 @@ export type TrialSummary = Usage & {
   readonly overflow: boolean;
   readonly lengthStops: number;
   readonly fragments: number;
+  /** Sampled tokens that an attempt which died had bought, and that were answered from its records. */
+  readonly replayedTokens: number;
+  /** Sampled tokens that an attempt which died had bought in vain: its calls were not made again. */
+  readonly reboughtTokens: number;
   readonly wallMs: number;
 };
 

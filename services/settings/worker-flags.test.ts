@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { AppSettingsSchema } from './app-settings.ts';
+import { AppSettingsSchema, readAppSettings } from './app-settings.ts';
 import { readWorkerFlags } from './worker-flags.ts';
 
-const settings = (workers = {}) => AppSettingsSchema.parse({ workers });
+const settings = (workers = {}) => ({ ...readAppSettings(), workers: AppSettingsSchema.parse({ workers }).workers });
 const read = (line: string, workers = {}) => readWorkerFlags(line === '' ? [] : line.split(' '), settings(workers));
 
 it('without flags: every role, and what the settings say', () => {

@@ -1,6 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
+import { NO_USAGE } from '../../core/measures/usage.ts';
 import type { PinnedRun, RunPlan } from '../../core/run/pinned-run.ts';
 import { importedOf } from '../../core/run/testing/facts.ts';
 import type { distill } from '../../workflows/distill.ts';
@@ -127,7 +128,12 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   'bad-input': { shows: 'input that is refused', drive: failed, input: { agent: 'turn' } },
   'preflight-failed': {
     shows: 'a preflight check that fails',
-    activities: { checkModels: async () => [{ name: 'vocabulary', ok: false, detail: 'id 5 differs', numbers: { id: 5 } }] },
+    activities: {
+      checkModels: async () => ({
+        checks: [{ name: 'vocabulary', ok: false, detail: 'id 5 differs', numbers: { id: 5 } }],
+        usage: NO_USAGE,
+      }),
+    },
     drive: failed,
   },
   'evaluation-failed': {

@@ -20,6 +20,8 @@ export type Product = AsyncDisposable & {
   readonly stack: Stack;
   readonly link: Link;
   readonly stateDir: string;
+  /** Where its trainer writes down the calls that it carried out. */
+  readonly callLogFile: string;
   readonly settings: AppSettings;
   /** Where the first worker serves its metrics; each next one has the next port. Null without `metrics`. */
   readonly metricsPort: number | null;
@@ -33,6 +35,8 @@ export async function startProduct({ workers: wanted, metrics = false }: Product
   const metricsPort = metrics ? await firstOfFreePorts(wanted.length) : null;
   const settings = readAppSettings();
   const workers = wanted.map((role) => role ?? ALL_ROLES);
+  const callLogFile = join(stateDir, 'trainer-calls.jsonl');
+  process.env.STILLROOM_TRAINER_CALL_LOG = callLogFile; // the trainer is started with our environment
   const options = stackOptions({ port, uiPort, trainerPort, state: stateDir }, settings, readEnvironment(), { workers, trainer: true });
   const stack = await startStack(
     { ...options, metricsPort },
@@ -47,6 +51,7 @@ export async function startProduct({ workers: wanted, metrics = false }: Product
     stack,
     link,
     stateDir,
+    callLogFile,
     settings,
     metricsPort,
     [Symbol.asyncDispose]: async () => {
@@ -135,17 +140,20 @@ export function configWith(keys: Keys): string {
 /** A run's input: the text of its config, and the ids of its tasks. */
 export type Wanted = { readonly config: string; readonly taskIds: readonly string[]; readonly holdoutTaskIds: readonly string[] };
 
-/**
- * Starts a run. All seeds of a run follow from its id, so the same `runId` on a new product repeats the same run; its folders, which
- * hold the claim of the id, are removed first.
- */
+/** Removes all that an earlier run of this id left here: with it goes the claim of the id. */
+export function forgetRun({ blobStore, runRoot }: AppSettings, runId: string): void {
+  const places = [join(PROJECT_ROOT, runDirOf(runId)), join(runRoot, runId)];
+  if (blobStore.kind === 'folder') places.push(join(blobStore.path, 'runs', runId));
+  for (const used of places) rmSync(used, { recursive: true, force: true });
+}
+
+/** Starts a run. All seeds of a run follow from its id, so the same `runId` on a new product repeats the same run; it is forgotten first. */
 export async function startRun({ link, settings }: Product, wanted: Wanted, runId: string) {
-  const runDir = runDirOf(runId);
-  for (const used of [join(PROJECT_ROOT, runDir), join(settings.runRoot, runId)]) rmSync(used, { recursive: true, force: true });
+  forgetRun(settings, runId);
   return link.client.workflow.start('distill', {
     taskQueue: settings.taskQueues.control,
     workflowId: runId,
-    args: [{ agent: 'turn', ...wanted, yes: true, runDir }],
+    args: [{ agent: 'turn', ...wanted, yes: true, runDir: runDirOf(runId) }],
   });
 }
 

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { bundleWorkflowCode, DefaultLogger, Runtime, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import { keepQueueOf } from '../../core/training/keep-queue.ts';
 import { readEnvironment } from '../../services/settings/index.ts';
 import { registerSearchAttributes } from '../../services/temporal/search-attributes.ts';
 import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts';
@@ -44,6 +45,11 @@ export async function withWorkers<T>(
   const taskQueue = 'stillroom';
   const queue = async (name: string) =>
     Worker.create({ connection: env.nativeConnection, taskQueue: name, workflowBundle: await workflowBundle(), activities });
-  const [control, rollouts, training] = await Promise.all([queue(taskQueue), queue('rollouts'), queue('training')]);
-  return control.runUntil(rollouts.runUntil(training.runUntil(() => test(taskQueue))));
+  const queues = [taskQueue, 'rollouts', 'training', keepQueueOf('training')];
+  const workers = await Promise.all(queues.map(queue));
+  const whileAllRun = workers.reduce<() => Promise<T>>(
+    (inner, worker) => () => worker.runUntil(inner),
+    () => test(taskQueue),
+  );
+  return whileAllRun();
 }

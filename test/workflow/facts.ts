@@ -94,7 +94,7 @@ export function stepResult(
     row: metricsRowOf({ step, sampler: sampler.version, ...counts, usd: 0.03 * trials }),
     ...NO_USAGE,
     meters: { student_sample: 3 * trials },
-    nextSeqId: train.nextSeqId,
+    training: train.training,
     guard,
     kill: null,
     starved: false,

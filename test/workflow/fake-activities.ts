@@ -1,5 +1,6 @@
 import type { EvaluationActivities } from '../../activities/evaluation.ts';
 import type { InputActivities } from '../../activities/inputs.ts';
+import type { KeepTrainingActivities } from '../../activities/keep-training.ts';
 import type { MetricsActivities } from '../../activities/metrics.ts';
 import type { MirrorActivities } from '../../activities/mirror.ts';
 import type { PreflightActivities, SandboxActivities } from '../../activities/preflight.ts';
@@ -12,7 +13,7 @@ import type { WarmupTrainingActivities } from '../../activities/warm-up-training
 import type { SamplerPath, StatePath } from '../../core/ids.ts';
 import { NO_USAGE } from '../../core/measures/usage.ts';
 import type { GateVerdict } from '../../core/run/results.ts';
-import { evaluationOf, trainedOf } from '../../core/run/testing/facts.ts';
+import { after, evaluationOf, trainedOf, trainingOf } from '../../core/run/testing/facts.ts';
 import { blob, ESTIMATE, evidence, pinned, stepResult, trialFor } from './facts.ts';
 
 export type AllActivities = InputActivities &
@@ -25,6 +26,7 @@ export type AllActivities = InputActivities &
   RolloutActivities &
   TeacherActivities &
   TrainingActivities &
+  KeepTrainingActivities &
   WarmupActivities &
   WarmupTrainingActivities;
 
@@ -41,7 +43,7 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
       blindTo: [],
       lines: [],
     }),
-    checkModels: async () => [{ name: 'renderers', ok: true, detail: 'fine', numbers: {} }],
+    checkModels: async () => ({ checks: [{ name: 'renderers', ok: true, detail: 'fine', numbers: {} }], usage: NO_USAGE }),
     checkSandbox: async () => [{ name: 'dry-run trial', ok: true, detail: 'fine', numbers: {} }],
     runTrial: async (spec) => trialFor(spec),
     scoreEpisode: async ({ trialId, spans }) => ({
@@ -56,9 +58,12 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
       ...NO_USAGE,
       meters: { teacher_prefill: 9 },
     }),
-    openTraining: async () => ({ sessionId: 's', modelId: 's:train:0', nextSeqId: 1 }),
+    openTraining: async () => trainingOf(),
+    keepTraining: async () => undefined,
+    closeTraining: async () => undefined,
     trainBatch: async ({ training, episodes: { length: datums } }) => ({
-      nextSeqId: training.nextSeqId + 2,
+      training: after(training, 2),
+      notices: [],
       trained: trainedOf({ datums, lossTokens: 3 * datums, contextTokens: 0, klTokens: 3 * datums }),
       ...NO_USAGE,
       meters: { student_train: 3 * datums },
@@ -69,7 +74,8 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
     drawWarmup: async ({ update }) => [update % 4, (update + 1) % 4],
     noteWarmup: async () => undefined,
     trainWarmup: async ({ training, places, update }) => ({
-      nextSeqId: training.nextSeqId + 2,
+      training: after(training, 2),
+      notices: [],
       row: {
         update,
         datums: places.length,
@@ -88,9 +94,16 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
     }),
     saveSampler: async ({ training, name }) => ({
       path: `tinker://s/sampler_weights/${name}` as SamplerPath,
-      nextSeqId: training.nextSeqId + 1,
+      training: after(training, 1),
+      notices: [],
+      ...NO_USAGE,
     }),
-    saveState: async ({ training, name }) => ({ path: `tinker://s/weights/${name}` as StatePath, nextSeqId: training.nextSeqId + 1 }),
+    saveState: async ({ training, name }) => ({
+      path: `tinker://s/weights/${name}` as StatePath,
+      training: after(training, 1),
+      notices: [],
+      ...NO_USAGE,
+    }),
     closeStep: async (order) => stepResult(order),
     closeEvaluation: async ({ label, model, trials: { length: executed } }) => {
       const passed = label === 'student-before' ? 1 : executed;

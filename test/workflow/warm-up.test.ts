@@ -32,7 +32,7 @@ function observedWarmup() {
     keepTrajectories: noting(({ trajectories }) => `keep ${trajectories.length}`, fake.keepTrajectories),
     gatherWarmup: noting(({ list }) => `gather ${list}`, fake.gatherWarmup),
     openTraining: noting(() => 'open', fake.openTraining),
-    trainWarmup: noting(({ update, places, training }) => `update ${update} on ${places} at ${training.nextSeqId}`, fake.trainWarmup),
+    trainWarmup: noting(({ update, places, training }) => `update ${update} on ${places} at ${training.at.nextSeqId}`, fake.trainWarmup),
     noteWarmup: noting(({ row }) => `note ${row.update}`, fake.noteWarmup),
     saveState: noting(({ name }) => `state ${name}`, fake.saveState),
     saveSampler: noting(({ name }) => `sampler ${name}`, fake.saveSampler),
@@ -66,7 +66,8 @@ describe('a run with a warm-up', () => {
       'open',
       'update 1 on 1,2 at 1',
       'note 1',
-      'update 2 on 2,3 at 3',
+      'state warmup-0001',
+      'update 2 on 2,3 at 4',
       'note 2',
       'state warmup',
       'sampler step-0000',
@@ -122,7 +123,7 @@ describe('a run with a warm-up', () => {
     let died = 0;
     const trainWarmup: AllActivities['trainWarmup'] = async (order) => {
       const trained = await fakeActivities().trainWarmup(order);
-      updates.push(`${order.update} at ${order.training.nextSeqId}`);
+      updates.push(`${order.update} at ${order.training.at.nextSeqId}`);
       if (order.update === 5 && died++ === 0) throw new Error('the worker died after the update was applied');
       return trained;
     };
@@ -145,8 +146,8 @@ describe('a run with a warm-up', () => {
     });
     expect(trials.filter((trialId) => trialId.includes('-w-'))).toHaveLength(3 * 8);
     expect(trials.length).toBe(new Set(trials).size);
-    // The attempt that comes again carries the numbers of the one that died, so that the service repeats its answer, not its update.
-    const expected = Array.from({ length: 12 }, (_, done) => `${done + 1} at ${1 + 2 * done}`);
+    // The attempt that comes again starts at the place of the one that died, where it finds what that one did. Each update is followed by a save.
+    const expected = Array.from({ length: 12 }, (_, done) => `${done + 1} at ${1 + 3 * done}`);
     expect(updates).toEqual(expected.flatMap((told) => (told.startsWith('5 ') ? [told, told] : [told])));
   }, 120_000);
 });

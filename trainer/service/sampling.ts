@@ -20,6 +20,9 @@ const NOT_STARTED = -1;
 
 type SampleCall = { state: FutureState; readonly callId: number; readonly identity: CallIdentity };
 
+/** Told of each call that has ended, before anybody can be told its result. */
+export type OnSampled = (sampler: Sampler, seq: number, job: Omit<SampleJob, 'weights'>, outcome: Outcome) => void;
+
 /** LoRA weights of a sampler path; throws UserError when they are gone. */
 export type ReadSamplerWeights = (path: string) => Uint8Array;
 
@@ -30,6 +33,7 @@ export type ReadSamplerWeights = (path: string) => Uint8Array;
 export class Sampling {
   readonly #backend: SamplingBackend;
   readonly #readWeights: ReadSamplerWeights;
+  readonly #onSampled: OnSampled;
   readonly #calls = new Map<string, SampleCall>();
   readonly #waiters = new Waiters<string>();
   /** Finished request ids, oldest first, and when they finished (monotonic ms). */
@@ -38,8 +42,9 @@ export class Sampling {
   readonly #adapters = new Set<string>();
   #inFlight = 0;
 
-  constructor(backend: SamplingBackend, readWeights: ReadSamplerWeights) {
+  constructor(backend: SamplingBackend, readWeights: ReadSamplerWeights, onSampled: OnSampled = () => {}) {
     this.#backend = backend;
+    this.#onSampled = onSampled;
     this.#readWeights = readWeights;
   }
 
@@ -54,10 +59,13 @@ export class Sampling {
     const { callId, result } = this.#start(sampler, job);
     this.#inFlight += 1;
     this.#calls.set(requestId, { state: { kind: 'pending' }, callId, identity });
+    const finish = (outcome: Outcome) => {
+      this.#onSampled(sampler, seq, job, outcome);
+      this.#finish(requestId, outcome);
+    };
     result.then(
-      (bytes) => this.#finish(requestId, { kind: 'proto', bytes }),
-      (error: Error) =>
-        this.#finish(requestId, { kind: 'failed', error: error.message, category: error instanceof UserError ? 'user' : 'server' }),
+      (bytes) => finish({ kind: 'proto', bytes }),
+      (error: Error) => finish({ kind: 'failed', error: error.message, category: error instanceof UserError ? 'user' : 'server' }),
     );
     return requestId;
   }
