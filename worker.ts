@@ -1,9 +1,7 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
-import { loadClientConnectConfig } from '@temporalio/envconfig';
-import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { Worker } from '@temporalio/worker';
 import { beatAlways } from './activities/beating.ts';
 import { createCheckpointActivities } from './activities/checkpoints.ts';
 import { createEvaluationActivities } from './activities/evaluation.ts';
@@ -22,34 +20,33 @@ import { createTeacherActivities } from './activities/teacher.ts';
 import { createTrainingActivities, type TrainingDeps } from './activities/training.ts';
 import { createWarmupActivities } from './activities/warm-up.ts';
 import { createWarmupTrainingActivities } from './activities/warm-up-training.ts';
+import { workMetrics } from './activities/work-metrics.ts';
 import { servingEndpointOf } from './core/promotion/handoff.ts';
 import { HarnessDocument } from './core/run/agents.ts';
 import { keepQueueOf } from './core/training/keep-queue.ts';
 import { BlobStore } from './services/blobs/blob-store.ts';
 import { openObjectStore } from './services/blobs/open.ts';
 import { startGateway } from './services/gateway/index.ts';
-import { HarborRunner, harborPython, makeScratchDir, scratchRoot, sweepSandboxes } from './services/harbor/index.ts';
+import { makeScratchDir, residentRunner, scratchRoot } from './services/harbor/index.ts';
 import { endWithParent } from './services/processes/index.ts';
-import { type AppSettings, PROJECT_ROOT, readAppSettings } from './services/settings/index.ts';
+import { type AppSettings, PROJECT_ROOT, type Role, readWorkerFlags } from './services/settings/index.ts';
 import { GateBook } from './services/stores/gate-book.ts';
 import { HarnessStore } from './services/stores/harness-store.ts';
 import { openShelf, type ShelfName } from './services/stores/open-shelf.ts';
 import { VersionStore } from './services/stores/version-store.ts';
 import { guardResults } from './services/temporal/activity-guards.ts';
+import { deploymentOf } from './services/temporal/deployment.ts';
+import { drainOnSignals } from './services/temporal/draining.ts';
+import { InFlight } from './services/temporal/in-flight.ts';
+import { installRuntime } from './services/temporal/runtime.ts';
 import { registerSearchAttributes } from './services/temporal/search-attributes.ts';
+import { connectWorker } from './services/temporal/worker-connection.ts';
 import { PAYLOAD_CONVERTER, workflowBundle } from './services/temporal/workflow-bundle.ts';
 import { TinkerClient } from './services/tinker/index.ts';
 import { SEARCH_ATTRIBUTES } from './workflows/search-attributes.ts';
 
-/** How long a worker that is told to end waits for calls that are paid for; who started it must give it a few seconds more. */
-const GRACE = '8s';
-
 /** Keeping a training alive costs a request every ten seconds, and must never wait for a slot. */
 const MOST_KEPT_TRAININGS = 1000;
-
-/** What a worker process can do; each role has its own task queue. */
-export const ROLES = ['control', 'rollouts', 'training'] as const;
-export type Role = (typeof ROLES)[number];
 
 export type WorkerOptions = {
   readonly roles: readonly Role[];
@@ -62,8 +59,7 @@ export type WorkerOptions = {
 
 /** Connects, builds the services that the roles need, and polls until `shutdown` is called. */
 export async function startWorker({ roles, settings, stateDir, alterAdvantages }: WorkerOptions) {
-  const { connectionOptions, namespace = 'default' } = loadClientConnectConfig();
-  const connection = await NativeConnection.connect(connectionOptions);
+  const { connection, namespace } = await connectWorker();
   await using cleanup = new AsyncDisposableStack();
   cleanup.defer(() => connection.close());
   if (roles.includes('control')) await registerSearchAttributes(connection, namespace, Object.values(SEARCH_ATTRIBUTES));
@@ -73,13 +69,16 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
   const records = new RunRecords(blobs);
   const folderOf = runFiles(objects, PROJECT_ROOT);
   const models = cleanup.use(new ModelAccess(connectTinker));
+  const inFlight = new InFlight();
   const common = {
     connection,
     namespace,
     dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER },
-    interceptors: { activity: [guardResults, beatAlways] },
+    interceptors: { activity: [guardResults, beatAlways, inFlight.interceptor, workMetrics] },
     // Beats that come too seldom make a busy worker look dead.
     maxHeartbeatThrottleInterval: '2s',
+    shutdownGraceTime: settings.workers.drainSeconds * 1000,
+    ...deploymentOf(process.env),
   };
   const workers: Worker[] = [];
   const draining = new AbortController();
@@ -95,7 +94,6 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
         maxCachedWorkflows: settings.workers.maxCachedWorkflows,
         stickyQueueScheduleToStartTimeout: '3s',
         maxConcurrentActivityTaskExecutions: settings.workers.controlSlots,
-        shutdownGraceTime: GRACE,
         activities: {
           ...createInputActivities({
             records,
@@ -136,7 +134,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
     const trialsDir = await makeScratchDir(await scratchRoot());
     cleanup.defer(() => rm(trialsDir, { recursive: true, force: true }));
     const gateway = cleanup.use(await startGateway(settings.gateway));
-    const harbor = resident(stateDir);
+    const harbor = residentRunner(PROJECT_ROOT, stateDir);
     cleanup.defer(async () => (await harbor.started())?.close());
     const deps = {
       records,
@@ -154,7 +152,6 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
         ...common,
         taskQueue: settings.taskQueues.rollouts,
         maxConcurrentActivityTaskExecutions: settings.workers.rolloutSlots,
-        shutdownGraceTime: GRACE,
         activities: { ...createRolloutActivities(deps), ...createSandboxActivities(deps) },
       }),
     );
@@ -166,7 +163,6 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
         ...common,
         taskQueue: settings.taskQueues.training,
         maxConcurrentActivityTaskExecutions: settings.workers.trainingSlots,
-        shutdownGraceTime: '2s',
         activities: {
           ...createTrainingActivities({ records, blobs, objects, models, ...(alterAdvantages ? { alterAdvantages } : {}) }),
           ...createWarmupTrainingActivities({ records, blobs, objects, models }),
@@ -176,6 +172,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
         ...common,
         taskQueue: keepQueueOf(settings.taskQueues.training),
         maxConcurrentActivityTaskExecutions: MOST_KEPT_TRAININGS,
+        interceptors: { activity: [beatAlways] }, // nobody waits for these: another worker goes on with them
         shutdownGraceTime: '2s',
         activities: createKeepTrainingActivities({ records, objects, models }),
       }),
@@ -186,6 +183,9 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
   const ended = Promise.all(workers.map((worker) => worker.run())).finally(() => owned.disposeAsync());
   return {
     ended,
+    /** What runs now, for a person; empty when nothing does. */
+    running: () => `${inFlight}`,
+    /** Takes no new work, and hands over what has not ended when the drain time is over. */
     shutdown: () => {
       draining.abort();
       for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
@@ -196,47 +196,18 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
 const connectTinker: Connect = (onWait, sessionId) =>
   sessionId === undefined ? TinkerClient.connect({ tags: ['stillroom'], onWait }) : TinkerClient.attach({ sessionId, onWait });
 
-/** One harbor process for all trials of this worker, started with the first. What dead ones left on this machine goes at once. */
-function resident(stateDir: string) {
-  let starting: Promise<HarborRunner> | null = null;
-  const options = async () => ({
-    python: await harborPython(PROJECT_ROOT),
-    pluginDir: join(PROJECT_ROOT, 'harbor_plugin'),
-    home: join(stateDir, 'harbor-home'),
-  });
-  const start = async () => HarborRunner.start(await options());
-  options().then(sweepSandboxes, () => {}); // without a Python the first trial says so
-  return {
-    get: () => {
-      starting ??= start().catch((error) => {
-        starting = null;
-        throw error;
-      });
-      return starting;
-    },
-    started: async () => starting?.catch(() => null) ?? null,
-  };
-}
-
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { roles: { type: 'string' }, state: { type: 'string' } } });
-  const roles = rolesIn(values.roles ?? ROLES.join(','));
-  const stateDir = values.state ?? join(PROJECT_ROOT, '.stillroom');
-  if (!existsSync(stateDir)) mkdirSync(stateDir, { recursive: true });
-  Runtime.install({ logger: new DefaultLogger('WARN'), shutdownSignals: [] });
-  const worker = await startWorker({ roles, settings: readAppSettings(), stateDir });
-  endWithParent(worker.shutdown);
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, worker.shutdown);
+  const { roles, settings, stateDir, metrics } = readWorkerFlags(process.argv.slice(2));
+  mkdirSync(stateDir, { recursive: true });
+  installRuntime(metrics);
+  const worker = await startWorker({ roles, settings, stateDir });
+  const drain = drainOnSignals(
+    { ...worker, drainSeconds: settings.workers.drainSeconds },
+    { on: (signal, then) => process.on(signal, then), exit: process.exit, tell: (line) => console.error(line) },
+  );
+  endWithParent(() => drain('the process that started this worker is gone'));
   console.log(JSON.stringify({ ready: true, roles, pid: process.pid }));
   await worker.ended;
-}
-
-function rolesIn(text: string): Role[] {
-  return text.split(',').map((name) => {
-    const role = ROLES.find((role) => role === name.trim());
-    if (!role) throw new Error(`--roles: ${JSON.stringify(name)} is none of ${ROLES.join(', ')}`);
-    return role;
-  });
 }
 
 if (import.meta.main)

@@ -41,7 +41,17 @@ class Worker {
   static async start({ stack, stateDir }: Product, roles: string, trainerUrl: string): Promise<Worker> {
     const [host, port] = stack.address.split(':');
     const environment = readEnvironment();
-    const options = { stateDir, port: Number(port), uiPort: 0, dbFile: '', trainerPort: null, workers: [], environment };
+    const options = {
+      stateDir,
+      port: Number(port),
+      uiPort: 0,
+      dbFile: '',
+      trainerPort: null,
+      workers: [],
+      environment,
+      drainSeconds: 10,
+      metricsPort: null,
+    };
     const { command, args, env } = worker(0, roles, options);
     const reach = { TEMPORAL_ADDRESS: `${host}:${port}`, TINKER_BASE_URL: trainerUrl, TINKER_API_KEY: TRAINER_KEY };
     const child = spawn(command, [...args], { env: { ...process.env, ...env, ...reach }, stdio: ['ignore', 'pipe', 'inherit'] });

@@ -2,6 +2,7 @@ export type { TestCounts } from './ctrf.ts';
 export { BadHarborInput, RunnerDied, TrialCrashed, TrialRefused } from './errors.ts';
 export { type JobTemplate, parseJobTemplate, readJobTemplate, resolveTasks, sandboxMode } from './job-template.ts';
 export { harborPython } from './python.ts';
+export { type ResidentRunner, residentRunner } from './resident.ts';
 export type { TrialTimings } from './result-json.ts';
 export { type RolloutTurn, type RolloutTurns, readRolloutTurns } from './rollout-details.ts';
 export { HarborRunner, type RunTrialOptions, type TrialRun } from './runner.ts';

@@ -3,12 +3,14 @@ import path from 'node:path';
 import { z } from 'zod';
 import { isBucket, isFolderOrBucket, type StoreLocation, storeLocation } from './blob-store.ts';
 import { PROJECT_ROOT } from './environment.ts';
+import { ALL_ROLES, ROLE_SYNTAX, rolesIn } from './worker-roles.ts';
 
 export const SETTINGS_FILE = 'temporal.config.json';
 
 const port = z.int().min(1).max(65_535);
 const slots = z.int().min(1);
 const queue = z.string().min(1);
+const roles = z.string().refine((text) => rolesIn(text) !== null, { error: `must be ${ROLE_SYNTAX}` });
 
 /** The app settings as written. Every key is optional and every unknown one an error; defaults are for one machine. */
 export const AppSettingsSchema = z
@@ -28,6 +30,20 @@ export const AppSettingsSchema = z
         rolloutSlots: slots.default(8).describe('Trials that one worker runs at once.'),
         trainingSlots: slots.default(8).describe('Training and scoring calls that one worker has open at once.'),
         maxCachedWorkflows: slots.default(100).describe('Workflows that one worker keeps in memory.'),
+        drainSeconds: z
+          .number()
+          .min(0)
+          .default(10)
+          .describe('How long a worker that is told to end lets what it runs come to its own end, before other workers get it.'),
+        metricsHost: z.string().min(1).default('127.0.0.1').describe('Address on which a worker serves its Prometheus metrics.'),
+        metricsPort: port
+          .optional()
+          .describe('Port of the metrics; without one there are none. The second worker of `stillroom up` has the next port, and so on.'),
+        processes: z
+          .array(roles)
+          .min(1)
+          .default([ALL_ROLES])
+          .describe(`The worker processes of \`stillroom up\`, each by its roles: ${ROLE_SYNTAX}.`),
       })
       .prefault({})
       .describe('How much one worker process takes on.'),

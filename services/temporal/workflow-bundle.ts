@@ -6,11 +6,11 @@ import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 /** A module of its own, because it goes into the bundle too. */
 export const PAYLOAD_CONVERTER = join(import.meta.dirname, 'payload-converter.ts');
 
-/** What every bundle of the workflows below `root` is made of. */
+/** What every bundle of the workflows below `root` is made of: all that these files load. */
 export const bundleSources = (root: string) => ({
   workflowsPath: join(root, 'workflows/index.ts'),
-  workflowInterceptorModules: [join(import.meta.dirname, 'workflow-guards.ts'), join(root, 'workflows/fair-share.ts')],
-  payloadConverterPath: PAYLOAD_CONVERTER,
+  workflowInterceptorModules: [join(root, 'services/temporal/workflow-guards.ts'), join(root, 'workflows/fair-share.ts')],
+  payloadConverterPath: join(root, 'services/temporal/payload-converter.ts'),
 });
 
 /**

@@ -26,10 +26,15 @@ export async function timeSkippingServer(): Promise<TestWorkflowEnvironment> {
 
 /** A real server in memory, for everything that needs no jump in time: the time-skipping one leaves some queries without an answer. */
 export async function localServer(...extraArgs: readonly string[]): Promise<TestWorkflowEnvironment> {
-  const executable = { type: 'existing-path', path: readEnvironment().temporal } as const;
-  const env = await TestWorkflowEnvironment.createLocal({ server: { executable, extraArgs: ['--log-level', 'never', ...extraArgs] } });
+  const env = await bareServer(...extraArgs);
   await registerSearchAttributes(env.connection, 'default', Object.values(SEARCH_ATTRIBUTES));
   return env;
+}
+
+/** The same, but it knows nothing yet of what runs need. */
+export function bareServer(...extraArgs: readonly string[]): Promise<TestWorkflowEnvironment> {
+  const executable = { type: 'existing-path', path: readEnvironment().temporal } as const;
+  return TestWorkflowEnvironment.createLocal({ server: { executable, extraArgs: ['--log-level', 'never', ...extraArgs] } });
 }
 
 /** Runs `test` while workers poll the run's queues with `activities`. */
