@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { PROJECT_ROOT } from '../../services/settings/index.ts';
-import { PAYLOAD_CONVERTER } from '../../services/temporal/workflow-bundle.ts';
 import { inspectBundle, sizeText } from './bundle.ts';
 
 it('the workflow code of this project is pure, and its size is told by room', async () => {
@@ -22,7 +21,8 @@ describe('a project with a violation', () => {
   beforeEach(() => {
     root = mkdtempSync(path.join(tmpdir(), 'stillroom-bundle-'));
     symlinkSync(path.join(PROJECT_ROOT, 'node_modules'), path.join(root, 'node_modules'));
-    write('services/temporal/payload-converter.ts', readFileSync(PAYLOAD_CONVERTER, 'utf8'));
+    const beside = ['payload-converter', 'payload-guard', 'failure-guard', 'workflow-guards'].map((name) => `services/temporal/${name}.ts`);
+    for (const file of [...beside, 'workflows/fair-share.ts']) write(file, readFileSync(path.join(PROJECT_ROOT, file), 'utf8'));
     write('workflows/index.ts', "export { step } from './step.ts';");
     write('workflows/step.ts', "import { now } from '../core/now.ts';\nexport const step = async () => now();");
     write('core/now.ts', "import type { Client } from '@temporalio/client';\nexport const now = (_?: Client) => 1;");

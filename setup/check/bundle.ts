@@ -8,7 +8,7 @@ import { bundleSources } from '../../services/temporal/workflow-bundle.ts';
  * load. The arrows between rooms (layers.ts) judge one import; this judges all that webpack finds behind them.
  */
 const ROOMS = ['workflows', 'core'];
-const FILES = ['services/temporal/payload-converter.ts'];
+const FILES = ['payload-converter', 'payload-guard', 'failure-guard', 'workflow-guards'].map((name) => `services/temporal/${name}.ts`);
 const PACKAGES = ['@temporalio/workflow', '@temporalio/common', 'long', 'ms', 'nexus-rpc', 'zod'];
 
 /** A module that may not be there, and how workflow code comes to load it, the first file first. */
