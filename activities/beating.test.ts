@@ -1,6 +1,6 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { whileBeating } from './beating.ts';
+import { beatAlways, whileBeating } from './beating.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -43,4 +43,26 @@ it('sends with each beat what the work waits for then', async () => {
   work.resolve();
   await beating;
   expect(seen).toEqual([{ waits: 1 }, { waits: 2 }]);
+});
+
+it('an activity that thinks of nothing beats as well, and one that beats by itself is left alone', async () => {
+  const environment = new MockActivityEnvironment({}, { interceptors: [beatAlways] });
+  const seen: unknown[] = [];
+  environment.on('heartbeat', (details: unknown) => seen.push(details));
+  const [silent, busy] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const running = environment.run(async () => {
+    await silent.promise;
+    await whileBeating(
+      () => busy.promise,
+      () => 'own',
+    );
+  });
+  await vi.advanceTimersByTimeAsync(2_500);
+  expect(seen).toEqual([undefined, undefined]);
+  silent.resolve();
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(new Set(seen.slice(2))).toEqual(new Set(['own']));
+  busy.resolve();
+  await running;
+  expect(vi.getTimerCount()).toBe(0);
 });

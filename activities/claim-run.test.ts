@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CONFIG, failureOf, Project } from './testing/project.ts';
@@ -23,6 +23,27 @@ describe('a run id', () => {
       /^run id: first was used before/,
     );
     expect(await project.names('third')).toEqual([]);
+  });
+
+  it('is taken on every machine that shares the store', async () => {
+    await project.resolve();
+    await using elsewhere = await Project.make(project.objects);
+    expect((await failureOf(elsewhere.resolve({}, { executionId: 'e2' }))).message).toMatch(/^run id: first was used before/);
+    expect(await elsewhere.names('runs')).toEqual([]);
+    expect(await elsewhere.resolve()).toMatchObject({ runId: 'first' });
+  });
+
+  it('goes to one of two executions that come at once on two machines', async () => {
+    await using elsewhere = await Project.make(project.objects);
+    const tries = [project.resolve({}, { executionId: 'e1' }), elsewhere.resolve({}, { executionId: 'e2' })];
+    const ended = await Promise.allSettled(tries);
+    expect(ended.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+  });
+
+  it('is taken though its folder is gone', async () => {
+    await project.resolve();
+    await rm(join(project.root, 'runs'), { recursive: true });
+    expect((await failureOf(project.resolve({}, { executionId: 'e2' }))).message).toMatch(/^run id: first was used before/);
   });
 
   it('may come again with the same execution, and gets the same pin', async () => {

@@ -15,9 +15,10 @@ beforeEach(async () => {
 afterEach(() => project[Symbol.asyncDispose]());
 
 function activities() {
-  const gates = new GateBook(join(project.root, 'gates.jsonl'));
+  const gates = new GateBook(project.objects);
   const countGate = (protocolHash: string, runId: string) => gates.note(protocolHash, runId);
-  return createEvaluationActivities({ records: project.records, folderOf: project.folderOf, countGate });
+  const { records, blobs, objects, folderOf } = project;
+  return createEvaluationActivities({ records, blobs, objects, folderOf, countGate });
 }
 
 const pinned = async (runId: string, more = '') =>
@@ -35,11 +36,12 @@ describe('an evaluation', () => {
       attempt('y', true, { reward: 1, exceptionType: 'AgentTimeoutError', exceptionMessage: 'late' }),
       brokenAttempt('z', 'no grader'),
     ];
+    const run = await pinned('r');
     const result = await activities().closeEvaluation({
-      run: await pinned('r'),
+      run,
       label: 'student-after',
       model,
-      trials,
+      trials: await project.kept(run, trials),
       startedAtMs: Date.now(),
     });
     expect(result).toMatchObject({ trials: 6, executed: 4, passed: 3, infraFailed: 2, solveRate: 0.75, label: 'student-after', model });
@@ -60,7 +62,7 @@ describe('an evaluation', () => {
     const trials = [attempt('x', true), attempt('x', false), brokenAttempt('y', 'no sandbox')];
     const run = await pinned('r', '[gate]\nk = 2\n');
     const model = { kind: 'base', model: name, version: name } as const;
-    const measured = await activities().closeEvaluation({ run, label, model, trials, startedAtMs: 0 });
+    const measured = await activities().closeEvaluation({ run, label, model, trials: await project.kept(run, trials), startedAtMs: 0 });
     const from = await project.resolve({ config: `${CONFIG}[gate]\nk = 2\n[eval]\n${key} = "runs/r/${file}"\n` }, { runId: 'next' });
     const imported = from.importedBaselines[label === 'teacher' ? 'teacher' : 'student'];
     expect(imported).toEqual({ ...measured, source: 'imported', meters: {}, usd: 0, trialUsd: null, wallMs: 0 });
@@ -81,11 +83,12 @@ describe('an evaluation', () => {
   });
 
   it('of a step in between leaves no baseline', async () => {
+    const run = await pinned('r');
     await activities().closeEvaluation({
-      run: await pinned('r'),
+      run,
       label: 'interim-0004',
       model,
-      trials: [attempt('a', true)],
+      trials: await project.kept(run, [attempt('a', true)]),
       startedAtMs: 0,
     });
     expect(await project.names('runs/r')).toEqual(['eval-interim-0004.json', 'run.json']);
@@ -93,7 +96,9 @@ describe('an evaluation', () => {
 
   it('of which nothing was executed fails by name, for good, with the first reason', async () => {
     const trials = [brokenAttempt('x', 'no sandbox'), brokenAttempt('y', 'no grader')];
-    const closing = activities().closeEvaluation({ run: await pinned('r'), label: 'teacher', model, trials, startedAtMs: 0 });
+    const run = await pinned('r');
+    const kept = await project.kept(run, trials);
+    const closing = activities().closeEvaluation({ run, label: 'teacher', model, trials: kept, startedAtMs: 0 });
     expect(await failureOf(closing)).toEqual({
       type: 'NothingExecuted',
       nonRetryable: true,

@@ -6,23 +6,30 @@ import type { BlobRef } from '../core/ids.ts';
 import { NullMeasurementError, requireMeasured, solveRate } from '../core/measures/rates.ts';
 import { addPaid } from '../core/measures/usage.ts';
 import { usualMostUsd } from '../core/money/reservations.ts';
+import type { KeptTrials } from '../core/run/kept-trials.ts';
 import type { EvalLabel, EvalResult, GateVerdict, TaskTally } from '../core/run/results.ts';
 import type { ModelRef, TrialSummary } from '../core/run/trial.ts';
-import type { RunFolder } from './run-folder.ts';
+import type { BlobStore } from '../services/blobs/blob-store.ts';
+import type { ObjectStore } from '../services/blobs/object-store.ts';
+import { readTrials } from './kept-trials.ts';
+import type { RunFiles, RunPlace } from './run-files.ts';
 import type { RunRecords } from './run-records.ts';
+import { sweepBatch } from './sweep-calls.ts';
 
 export type EvaluationOrder = {
   readonly run: BlobRef;
   readonly label: EvalLabel;
   readonly model: ModelRef;
-  readonly trials: readonly TrialSummary[];
+  readonly trials: KeptTrials;
   readonly startedAtMs: number;
 };
 export type GateOrder = { readonly run: BlobRef; readonly teacher: EvalResult; readonly before: EvalResult; readonly after: EvalResult };
 
 export type EvaluationDeps = {
   readonly records: RunRecords;
-  readonly folderOf: (runDir: string) => RunFolder;
+  readonly blobs: BlobStore;
+  readonly objects: ObjectStore;
+  readonly folderOf: (run: RunPlace) => RunFiles;
   /** The project's record of gates by protocol; returns how many this protocol had before this run's. */
   readonly countGate: (protocolHash: string, runId: string) => Promise<number>;
 };
@@ -34,14 +41,16 @@ const INFORMATIVE_CONFIDENCE = 0.95;
 /** Evaluations that are baselines. */
 const BASELINES: Readonly<Partial<Record<EvalLabel, 'teacher' | 'student'>>> = { teacher: 'teacher', 'student-before': 'student' };
 
-export function createEvaluationActivities({ records, folderOf, countGate }: EvaluationDeps) {
+export function createEvaluationActivities({ records, blobs, objects, folderOf, countGate }: EvaluationDeps) {
   return {
     /**
      * Counts an evaluation's trials, overall and per task, and writes them to the run's folder; baselines also as the report that another
      * run can import. Fails when none was executed.
      */
-    async closeEvaluation({ run, label, model, trials, startedAtMs }: EvaluationOrder): Promise<EvalResult> {
-      const { config, runDir, holdout } = await records.load(run);
+    async closeEvaluation({ run, label, model, trials: kept, startedAtMs }: EvaluationOrder): Promise<EvalResult> {
+      const trials = (await readTrials(kept, blobs)).map(({ trial }) => trial);
+      const record = await records.load(run);
+      const { config, holdout, runId } = record;
       const executed = trials.filter((trial) => trial.executed);
       const counted = { trials: trials.length, executedTrials: executed.length };
       try {
@@ -66,13 +75,18 @@ export function createEvaluationActivities({ records, folderOf, countGate }: Eva
         trialUsd: usualMostUsd(trials.map(({ usd }) => usd)),
         wallMs: Date.now() - startedAtMs,
       };
-      const folder = folderOf(runDir);
-      await folder.writeJson(`eval-${label}.json`, { ...result, outcomes: trials });
+      const files = folderOf(record);
+      await files.writeJson(`eval-${label}.json`, { ...result, outcomes: trials });
       const which = BASELINES[label];
       if (which) {
         const measured = { which, evaluation: result, taskIds: holdout.map(({ id }) => id), attempts: config.gate.k, trials };
-        await folder.writeJson(`baseline-${which}.json`, baselineReport(measured));
+        await files.writeJson(`baseline-${which}.json`, baselineReport(measured));
       }
+      await sweepBatch(
+        objects,
+        runId,
+        trials.map(({ trialId }) => trialId),
+      );
       return result;
     },
 
@@ -88,7 +102,8 @@ export function createEvaluationActivities({ records, folderOf, countGate }: Eva
 
     /** Whether the trained student earned promotion, with the evidence a person should see beside the verdict. */
     async decideGate({ run, teacher, before, after }: GateOrder): Promise<GateVerdict> {
-      const { config, protocolHash, runId, runDir } = await records.load(run);
+      const record = await records.load(run);
+      const { config, protocolHash, runId } = record;
       const evidence = evidenceOf(teacher, before, after, config.gate);
       const { accepted, reasons, threshold } = decideGate({
         teacher: teacher.solveRate,
@@ -109,7 +124,7 @@ export function createEvaluationActivities({ records, folderOf, countGate }: Eva
         protocolHash,
         earlierGates: await countGate(protocolHash, runId),
       };
-      await folderOf(runDir).writeJson('gate.json', verdict);
+      await folderOf(record).writeJson('gate.json', verdict);
       return verdict;
     },
   };

@@ -17,11 +17,13 @@ describe('a run that can start', () => {
   it('is pinned by its content, and its folder says so', async () => {
     const pinned = await project.resolve();
     expect(pinned).toMatchObject({ runId: 'first', runDir: 'runs/first', backend: 'local', promote: false, yes: false });
-    expect(pinned.train.map(({ id, path }) => ({ id, path }))).toEqual([
+    const record = await project.records.load(pinned.ref);
+    expect([pinned.train.count, pinned.holdout.count]).toEqual([2, 2]);
+    expect(record.train.map(({ id, path }) => ({ id, path }))).toEqual([
       { id: 'a', path: 'tasks/a' },
       { id: 'b', path: 'tasks/b' },
     ]);
-    expect(pinned.holdout.map(({ digest }) => digest)).toEqual([
+    expect(record.holdout.map(({ digest }) => digest)).toEqual([
       expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
       expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
     ]);
@@ -47,7 +49,7 @@ describe('a run that can start', () => {
     await project.file('lr=1e-4.toml', CONFIG);
     const pinned = await project.resolve(input);
     const plain = await project.resolve({}, { runId: 'other', executionId: 'e2' });
-    expect(pinned).toMatchObject({ plan: plain.plan, protocolHash: plain.protocolHash, train: plain.train });
+    expect(pinned).toMatchObject({ plan: plain.plan, protocolHash: plain.protocolHash, train: { count: plain.train.count } });
     expect(pinned.runDir).toBe(input.runDir ?? 'runs/first');
   });
 
@@ -70,8 +72,12 @@ describe('a run that can start', () => {
       const config = `${CONFIG}[eval]\nevery = 2\ntasks = ${tasks}\nk = 5\n`;
       const { ref, plan } = await project.resolve({ config, taskIds: ids }, { runId, executionId: `e-${runId}` });
       expect(plan).toMatchObject({ interim: { every: 2, tasks, k: 5 }, deferBaselines: false, gateK: 3 });
-      const drawn = (await project.inputs().drawInterimTasks({ run: ref })).map(({ id }) => id);
-      expect((await project.inputs().drawInterimTasks({ run: ref })).map(({ id }) => id)).toEqual(drawn);
+      const draw = async () => {
+        const list = await project.inputs().drawInterimTasks({ run: ref });
+        return (await project.inputs().listTasks({ tasks: list })).map(({ id }) => id);
+      };
+      const drawn = await draw();
+      expect(await draw()).toEqual(drawn);
       return drawn;
     };
     const drawn = await of('r1', 3);
@@ -87,10 +93,8 @@ describe('a run that can start', () => {
     await activities.checkTasks({ tasks: holdout });
     await project.file('tasks/x/tests/test.sh', 'echo 1 > "$LOGS_DIR/verifier/reward.txt"\n');
     const changed = { type: 'TaskChanged', nonRetryable: true };
-    expect(await failureOf(activities.checkTasks({ tasks: holdout }))).toMatchObject({
-      ...changed,
-      message: expect.stringMatching(/: x\./),
-    });
+    for (const check of ['checkTasks', 'listTasks'] as const)
+      expect(await failureOf(activities[check]({ tasks: holdout }))).toMatchObject({ ...changed, message: expect.stringMatching(/: x\./) });
     expect(await activities.drawStepTasks({ run, step: 1 })).toHaveLength(2);
     await project.file('tasks/a/instruction.md', 'something else');
     expect(await failureOf(activities.drawStepTasks({ run, step: 1 }))).toMatchObject(changed);

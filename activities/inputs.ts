@@ -4,13 +4,15 @@ import { estimateCost } from '../core/estimate/cost.ts';
 import type { BlobRef } from '../core/ids.ts';
 import { seedFromName } from '../core/random/seeded.ts';
 import { AgentRefused, findAgent, type HarnessDocument } from '../core/run/agents.ts';
-import { oversizedBatches } from '../core/run/batch-sizes.ts';
+import { oversizedBatches, oversizedTaskLists } from '../core/run/batch-sizes.ts';
 import type { PinnedAgent, PinnedRun } from '../core/run/pinned-run.ts';
 import type { Estimate } from '../core/run/results.ts';
 import type { StartInput } from '../core/run/start-input.ts';
-import type { PinnedTask } from '../core/run/trial.ts';
+import type { PinnedTask, TaskList } from '../core/run/trial.ts';
 import { drawTasks, interimEvalTasks } from '../core/training/task-sampler.ts';
-import type { BlobStore } from '../services/blobs/blob-store.ts';
+import { type BlobStore, runOfBlob } from '../services/blobs/blob-store.ts';
+import type { ObjectStore } from '../services/blobs/object-store.ts';
+import { noteReads } from '../services/blobs/run-keys.ts';
 import type { AppSettings } from '../services/settings/index.ts';
 import type { HarnessStore } from '../services/stores/harness-store.ts';
 import { StoreDamaged } from '../services/stores/version-index.ts';
@@ -20,8 +22,8 @@ import { claimRun } from './claim-run.ts';
 import { sha256 } from './digest.ts';
 import { readConfig, readTaskIds } from './input-files.ts';
 import { asInputProblem, InputProblem } from './input-problem.ts';
-import { refuseChanged } from './pinned-tasks.ts';
-import { below, type RunFolder, reallyBelow } from './run-folder.ts';
+import { readTaskList, refuseChanged, taskList } from './pinned-tasks.ts';
+import { below, RunFolder, reallyBelow } from './run-folder.ts';
 import { planOf, protocolOf, warningsFor } from './run-plan.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
 import { refuseOverlap, resolveTasks } from './splits.ts';
@@ -32,9 +34,9 @@ export type ResolveOrder = { readonly runId: string; readonly executionId: strin
 export type InputDeps = {
   readonly records: RunRecords;
   readonly blobs: BlobStore;
+  readonly objects: ObjectStore;
   readonly projectRoot: string;
   readonly settings: Pick<AppSettings, 'runRoot' | 'taskQueues'>;
-  readonly folderOf: (runDir: string) => RunFolder;
   readonly harnesses: HarnessStore<HarnessDocument>;
 };
 export type InputActivities = ReturnType<typeof createInputActivities>;
@@ -45,7 +47,7 @@ const RUN_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 /** What a failure in history says at most; a config can be wrong in more ways than a person reads. */
 const MAX_MESSAGE_CHARS = 8_000;
 
-export function createInputActivities({ records, blobs, projectRoot, settings, folderOf, harnesses }: InputDeps) {
+export function createInputActivities({ records, blobs, objects, projectRoot, settings, harnesses }: InputDeps) {
   return {
     /**
      * Reads, checks and pins everything a run depends on; what it returns stays in history as the record.
@@ -56,10 +58,12 @@ export function createInputActivities({ records, blobs, projectRoot, settings, f
         if (!RUN_ID.test(runId))
           throw new InputProblem('run id', `${JSON.stringify(runId)} must be letters, digits, dots, dashes and underscores, at most 100`);
         const record = await resolve({ runId, executionId, input }, { projectRoot, settings, harnesses, blobs });
-        const home = folderOf(homeOf(runId, projectRoot, settings));
-        await claimRun({ home, folder: folderOf(record.runDir) }, record);
-        const { config, jobTemplate, warmupTrajectories, executionId: _, ...pinned } = record;
-        return { ...pinned, ref: await records.pin(record) };
+        const home = new RunFolder(projectRoot, homeOf(runId, projectRoot, settings));
+        await claimRun({ objects, home, folder: new RunFolder(projectRoot, record.runDir) }, record);
+        await noteReads(objects, runId, runsReadBy(record));
+        const { config, jobTemplate, warmupTrajectories, executionId: _, train, holdout, ...pinned } = record;
+        const lists = { train: await taskList(train, blobs, runId), holdout: await taskList(holdout, blobs, runId) };
+        return { ...pinned, ...lists, ref: await records.pin(record) };
       } catch (error) {
         if (error instanceof InputProblem) throw ApplicationFailure.nonRetryable(shortened(error.message), 'BadRunInput');
         throw error;
@@ -88,16 +92,27 @@ export function createInputActivities({ records, blobs, projectRoot, settings, f
     },
 
     /** The training tasks of the run's interim evaluations: a seeded choice, the same for all of them. Never held-out ones. */
-    async drawInterimTasks({ run }: { run: BlobRef }): Promise<readonly PinnedTask[]> {
+    async drawInterimTasks({ run }: { run: BlobRef }): Promise<TaskList> {
       const { train, config, runId } = await records.load(run);
       const byId = new Map(train.map((task) => [task.id, task]));
       const ids = interimEvalTasks([...byId.keys()], config.eval.tasks, seedFromName(`${runId} interim`));
-      return ids.map((id) => byId.get(id) as PinnedTask);
+      return taskList(
+        ids.map((id) => byId.get(id) as PinnedTask),
+        blobs,
+        runId,
+      );
+    },
+
+    /** The tasks of a list. Fails as `checkTasks` does. */
+    async listTasks({ tasks }: { tasks: TaskList }): Promise<readonly PinnedTask[]> {
+      const listed = await readTaskList(tasks, blobs);
+      await refuseChanged(projectRoot, listed);
+      return listed;
     },
 
     /** Fails with `TaskChanged` when a task or its grader is no longer what the run pinned. */
-    async checkTasks({ tasks }: { tasks: readonly PinnedTask[] }): Promise<void> {
-      await refuseChanged(projectRoot, tasks);
+    async checkTasks({ tasks }: { tasks: TaskList }): Promise<void> {
+      await refuseChanged(projectRoot, await readTaskList(tasks, blobs));
     },
   };
 }
@@ -115,11 +130,15 @@ async function resolve(
   const ids = { taskIds: taskIds.ids, holdoutTaskIds: holdoutTaskIds.ids };
   const { jobTemplate, templateText, train, holdout } = await resolveTasks(projectRoot, config.parsed, ids);
   refuseOverlap(train, holdout);
-  const oversized = oversizedBatches(config.parsed, { train: train.length, holdout: holdout.length });
+  const pin = ({ id, path, digest }: (typeof train)[number]): PinnedTask => ({ id, path, digest });
+  const pinned = { train: train.map(pin), holdout: holdout.map(pin) };
+  const oversized = [
+    ...oversizedBatches(config.parsed, { train: train.length, holdout: holdout.length }),
+    ...oversizedTaskLists(config.parsed, pinned),
+  ];
   if (oversized.length > 0) throw new InputProblem('config', oversized.join('; '));
   const warmup = await loadTrajectories(projectRoot, config.parsed, { train, holdout }, blobs);
   const baselines = await importBaselines(projectRoot, config.parsed, holdoutTaskIds.ids);
-  const pin = ({ id, path, digest }: (typeof train)[number]): PinnedTask => ({ id, path, digest });
   return {
     runId,
     executionId,
@@ -130,8 +149,7 @@ async function resolve(
     promote: input.promote ?? false,
     yes: input.yes ?? false,
     plan: planOf(config.parsed, settings.taskQueues),
-    train: train.map(pin),
-    holdout: holdout.map(pin),
+    ...pinned,
     importedBaselines: baselines.evaluations,
     protocolHash: protocolOf(config.parsed, agent, holdout),
     warnings: [...warningsFor(config.parsed, jobTemplate, holdout.length), ...baselines.warnings],
@@ -147,6 +165,12 @@ async function resolve(
     jobTemplate,
     warmupTrajectories: warmup?.document ?? null,
   };
+}
+
+/** Earlier runs whose blobs this run reads. Baselines that it imports are in its own record. */
+function runsReadBy({ warmupTrajectories }: RunRecord): Set<string> {
+  const spans = warmupTrajectories?.trials.flatMap(({ spans }) => (spans === null ? [] : [spans])) ?? [];
+  return new Set(spans.map(runOfBlob));
 }
 
 /** Folders are named relative to the project root: workers on other machines have another one. */

@@ -1,16 +1,26 @@
 import type { BlobRef } from '../core/ids.ts';
-import type { RunFolder } from './run-folder.ts';
+import type { ObjectStore } from '../services/blobs/object-store.ts';
+import type { RunFiles, RunPlace } from './run-files.ts';
 import type { RunRecords } from './run-records.ts';
+import { sweepAll } from './sweep-calls.ts';
 
-export type MirrorDeps = { readonly records: RunRecords; readonly folderOf: (runDir: string) => RunFolder };
+export type MirrorOrder = { readonly run: BlobRef; readonly status: unknown; readonly checkpoints: unknown; readonly keepCalls: boolean };
+export type MirrorDeps = { readonly records: RunRecords; readonly objects: ObjectStore; readonly folderOf: (run: RunPlace) => RunFiles };
 export type MirrorActivities = ReturnType<typeof createMirrorActivities>;
 
-export function createMirrorActivities({ records, folderOf }: MirrorDeps) {
+export function createMirrorActivities({ records, objects, folderOf }: MirrorDeps) {
   return {
-    /** Writes the run's last state to `status.json` in its folder. */
-    async mirrorRun({ run, status }: { run: BlobRef; status: unknown }): Promise<void> {
-      const { runDir } = await records.load(run);
-      await folderOf(runDir).writeJson('status.json', status);
+    /**
+     * Writes the run's last state to `status.json`, what it saved on the service to `checkpoints.json`, and brings its folder here up to date with what other workers wrote. The books of
+     * its calls go, unless trials were cut off: those have not been booked.
+     */
+    async mirrorRun({ run, status, checkpoints, keepCalls }: MirrorOrder): Promise<void> {
+      const record = await records.load(run);
+      const files = folderOf(record);
+      await files.writeJson('status.json', status);
+      await files.writeJson('checkpoints.json', checkpoints);
+      await files.mirror();
+      if (!keepCalls) await sweepAll(objects, record.runId);
     },
   };
 }

@@ -20,24 +20,36 @@ type Session = {
   users: number;
 };
 
+/** Opens a session, or joins the one that is named; `onWait` is where the client reports its waits. */
+export type Connect = (onWait: ServiceWaits['note'], sessionId?: string) => Promise<TinkerClient>;
+
 /**
  * This worker's connection to the Tinker service: one session, opened when first needed and kept alive, and one sampler per set of
  * weights. A lost session is replaced on the next call; what was sampled from it stays valid. A service that wants payment fails calls as
  * `BillingPaused`.
  */
 export class ModelAccess implements AsyncDisposable {
-  private readonly connect: (onWait: ServiceWaits['note']) => Promise<TinkerClient>;
+  private readonly connect: Connect;
   private readonly waits = new ServiceWaits();
   private session: Session | null = null;
   private capabilities: Promise<Capabilities> | null = null;
 
-  /** `connect` hands on where the client reports its waits. */
-  constructor(connect: (onWait: ServiceWaits['note']) => Promise<TinkerClient>) {
+  constructor(connect: Connect) {
     this.connect = connect;
   }
 
   /** What this worker's calls of the service wait for; null when they do not. */
   readonly longestWait = (): WaitReport | null => this.waits.longest();
+
+  /** A session besides this worker's own; whoever asks for it closes or leaves it. */
+  openSession(): Promise<TinkerClient> {
+    return this.connect(this.waits.note);
+  }
+
+  /** The same for a session that another process may have opened. */
+  joinSession(sessionId: string): Promise<TinkerClient> {
+    return this.connect(this.waits.note, sessionId);
+  }
 
   /** Runs `work` with the client; forgets its session if the service has lost it, so that a retry gets a new one. */
   withClient<T>(work: (client: TinkerClient) => Promise<T>): Promise<T> {
@@ -53,13 +65,9 @@ export class ModelAccess implements AsyncDisposable {
     return this.inSession(async (session) => work(await samplerOf(model, session)));
   }
 
-  /** The model as the gateway wants it; every span carries `model.version`. */
+  /** The model, with the service's own errors; every span carries `model.version`. */
   tokenSampler(model: ModelRef): TokenSampler {
-    return {
-      version: model.version,
-      sample: (request) =>
-        this.sampling(model, (sampler) => sampler.sample(request)).catch((error) => Promise.reject(asGatewayError(error))),
-    };
+    return { version: model.version, sample: (request) => this.sampling(model, (sampler) => sampler.sample(request)) };
   }
 
   /** The longest sequence the service takes for a model; null where it does not say. @throws when it does not know the model */
@@ -118,6 +126,11 @@ function samplerOf(model: ModelRef, { client, samplers }: Session): Promise<Samp
 const namedBilling = <T>(work: Promise<T>): Promise<T> => work.catch((error) => Promise.reject(namingBilling(error)));
 
 const RETRY_AFTER_MS = 5_000;
+
+/** The same sampler for the gateway: its errors say what the agent should do. */
+export function forGateway({ version, sample }: TokenSampler): TokenSampler {
+  return { version, sample: (request) => sample(request).catch((error) => Promise.reject(asGatewayError(error))) };
+}
 
 /** What an agent should hear of a service's failure: wait, or that there is no model now. */
 function asGatewayError(error: unknown): unknown {

@@ -7,6 +7,7 @@ import { buildDatums } from '../core/tokens/datums.ts';
 import { decodeEpisode, encodeEpisode } from '../core/tokens/episode-codec.ts';
 import type { Datum, Span } from '../core/tokens/span.ts';
 import { type ChatRenderer, proveTokens } from '../services/gateway/index.ts';
+import type { Sampler } from '../services/tinker/index.ts';
 import type { ModelAccess } from './model-access.ts';
 
 /** Sampled and scored again by the proof. */
@@ -28,9 +29,14 @@ export type ModelSide = { readonly model: ModelRef; readonly renderer: ChatRende
 export type ModelPair = { readonly student: ModelSide; readonly teacher: ModelSide };
 export type Who = keyof ModelPair;
 
+/** What the checks ask of a model. */
+export type CheckedSampler = Pick<Sampler, 'sample' | 'promptLogprobs'>;
+
 /** How the checks reach models, and the signal that ends their calls. */
 export type Reach = {
-  readonly models: Pick<ModelAccess, 'withSampler' | 'contextLimitTokens' | 'longestWait'>;
+  readonly models: Pick<ModelAccess, 'contextLimitTokens' | 'longestWait'> & {
+    withSampler<T>(model: ModelRef, work: (sampler: CheckedSampler) => Promise<T>): Promise<T>;
+  };
   readonly signal: AbortSignal;
 };
 

@@ -1,8 +1,22 @@
 import { resolve } from 'node:path';
 import { ApplicationFailure } from '@temporalio/common';
 import pLimit from 'p-limit';
-import type { PinnedTask } from '../core/run/trial.ts';
+import type { BlobRef } from '../core/ids.ts';
+import type { PinnedTask, TaskList } from '../core/run/trial.ts';
+import type { BlobStore } from '../services/blobs/blob-store.ts';
+import { putJson, readJson } from '../services/blobs/json.ts';
 import { taskDigest } from '../services/harbor/index.ts';
+
+/** Keeps tasks as a blob of the run, so that their list may be long. */
+export async function taskList(tasks: readonly PinnedTask[], blobs: BlobStore, runId: string): Promise<TaskList> {
+  return { ref: await putJson(blobs.of(runId), tasks), count: tasks.length };
+}
+
+/** The tasks of a list. */
+export async function readTaskList({ ref }: { readonly ref: BlobRef }, blobs: BlobStore): Promise<readonly PinnedTask[]> {
+  // No schema: `taskList` above wrote it, and the store vouches for its bytes.
+  return (await readJson(blobs, ref)) as readonly PinnedTask[];
+}
 
 /** Task folders read at once. */
 const READERS = 16;

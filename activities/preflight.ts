@@ -3,10 +3,13 @@ import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { cancellationSignal } from '@temporalio/activity';
 import type { BlobRef } from '../core/ids.ts';
+import type { Usage } from '../core/measures/usage.ts';
+import { usageOf } from '../core/recordings/books.ts';
 import { failed, passed } from '../core/run/check.ts';
 import { studentOf, teacherOf } from '../core/run/models.ts';
 import type { Check } from '../core/run/results.ts';
 import type { ModelRef } from '../core/run/trial.ts';
+import type { ObjectStore } from '../services/blobs/object-store.ts';
 import type { ChatRenderer } from '../services/gateway/index.ts';
 import { nopAgent, type TrialRun, trialConfig } from '../services/harbor/index.ts';
 import { SessionLost } from '../services/tinker/index.ts';
@@ -23,25 +26,39 @@ import {
   type ModelPair,
   type Reach,
 } from './model-checks.ts';
+import { openCalls, unforked } from './paid-calls.ts';
+import { bookedModels } from './preflight-calls.ts';
 import type { RolloutDeps } from './rollouts.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
 
 export type PreflightDeps = {
   readonly records: RunRecords;
+  readonly objects: ObjectStore;
   readonly models: Reach['models'];
   /** Finds a model's renderer by the config's name for it. */
   readonly renderer?: RendererOf;
 };
 type RendererOf = (config: RunRecord['config'], model: string) => ChatRenderer;
+export type ModelChecks = { readonly checks: readonly Check[]; readonly usage: Usage };
 export type PreflightActivities = ReturnType<typeof createPreflightActivities>;
 export type SandboxActivities = ReturnType<typeof createSandboxActivities>;
 
-export function createPreflightActivities({ records, models, renderer = configuredRenderer }: PreflightDeps) {
+export function createPreflightActivities({ records, objects, models, renderer = configuredRenderer }: PreflightDeps) {
   return {
-    /** Looks at both models before money is spent. Every check is in the result with its numbers; the first that fails ends the round. */
-    async checkModels({ run }: { run: BlobRef }): Promise<readonly Check[]> {
-      const { config } = await records.load(run);
-      return whileBeating(() => modelChecks(config, { models, signal: cancellationSignal() }, renderer), models.longestWait);
+    /**
+     * Looks at both models before much money is spent. Every check is in the result with its numbers; the first that fails ends the
+     * round. The checks' own calls are paid for: `usage` has them, those of attempts that died included.
+     */
+    async checkModels({ run }: { run: BlobRef }): Promise<ModelChecks> {
+      const { config, runId } = await records.load(run);
+      const work = async () => {
+        const calls = await openCalls(objects, runId, 'preflight', 'check');
+        const student = studentOf(config.student);
+        const reach = { models: bookedModels(models, calls, student), signal: cancellationSignal() };
+        const checks = await modelChecks(config, reach, renderer);
+        return { checks, usage: usageOf(calls.calls, 'preflight') };
+      };
+      return whileBeating(() => unforked(work), models.longestWait);
     },
   };
 }

@@ -3,9 +3,11 @@ import type { BlobRef } from '../core/ids.ts';
 import { HandoffRefused, handoffToml, modelsAgent } from '../core/promotion/handoff.ts';
 import { modelCard } from '../core/promotion/model-card.ts';
 import type { AdapterRecord, GateVerdict, Handoff, SavedWeights, Spend } from '../core/run/results.ts';
-import { SettingsUnusable, writeModelsAgent } from '../services/stores/agent-settings.ts';
+import type { ObjectStore } from '../services/blobs/object-store.ts';
+import { SettingsUnusable, writeModelsAgent, writeSharedModelsAgent } from '../services/stores/agent-settings.ts';
 import type { VersionStore } from '../services/stores/version-store.ts';
-import { jsonText, type RunFolder } from './run-folder.ts';
+import type { RunFiles, RunPlace } from './run-files.ts';
+import { jsonText } from './run-folder.ts';
 import type { RunRecords } from './run-records.ts';
 
 export type AdapterOrder = {
@@ -20,8 +22,10 @@ export type AdapterOrder = {
 export type PromotionDeps = {
   readonly records: RunRecords;
   readonly adapters: VersionStore;
-  readonly folderOf: (runDir: string) => RunFolder;
+  readonly folderOf: (run: RunPlace) => RunFiles;
   readonly settingsPath: string;
+  /** Where machines share the settings; without it the file is all there is. */
+  readonly sharedSettings?: ObjectStore;
   /** Where an agent reaches promoted weights. */
   readonly servingEndpoint: string;
 };
@@ -30,15 +34,15 @@ export type PromotionActivities = ReturnType<typeof createPromotionActivities>;
 /** The environment variable an OpenAI-style agent reads its key from. */
 const KEY_VARIABLE = 'OPENAI_API_KEY';
 
-export function createPromotionActivities({ records, adapters, folderOf, settingsPath, servingEndpoint }: PromotionDeps) {
+export function createPromotionActivities({ records, adapters, folderOf, settingsPath, sharedSettings, servingEndpoint }: PromotionDeps) {
   return {
     /** Writes the handoff to the run's folder, whatever the gate said: rejected weights may still be used by hand. */
     async writeHandoff({ run, weights }: { run: BlobRef; weights: SavedWeights }): Promise<Handoff> {
-      const { config, runDir } = await records.load(run);
-      const toml = handoffFor(config.student.base_model, weights.samplerPath, servingEndpoint);
-      const folder = folderOf(runDir);
-      await folder.write('handoff.toml', toml);
-      return { path: `${folder.path}/handoff.toml`, toml };
+      const record = await records.load(run);
+      const toml = handoffFor(record.config.student.base_model, weights.samplerPath, servingEndpoint);
+      const files = folderOf(record);
+      await files.write('handoff.toml', toml);
+      return { path: `${files.path}/handoff.toml`, toml };
     },
 
     /** Keeps accepted weights as the next version of the agent's adapter: model card, handoff, and the record of the gate. */
@@ -59,7 +63,10 @@ export function createPromotionActivities({ records, adapters, folderOf, setting
 
     /** Points the agent at the weights, in the project's settings. */
     async promoteAdapter({ handoff }: { handoff: Handoff }): Promise<{ keyVariable: string }> {
-      await writeModelsAgent(settingsPath, handoff.toml).catch((error) => {
+      const writing = sharedSettings
+        ? writeSharedModelsAgent(sharedSettings, settingsPath, handoff.toml)
+        : writeModelsAgent(settingsPath, handoff.toml);
+      await writing.catch((error) => {
         if (error instanceof SettingsUnusable) throw ApplicationFailure.nonRetryable(error.message, 'SettingsUnusable');
         throw error;
       });

@@ -16,11 +16,6 @@ export class RunFolder {
     await this.beside(name, text, (partial, path) => rename(partial, path));
   }
 
-  /** The same with a value as JSON, as `jsonText` has it. */
-  async writeJson(name: string, value: unknown): Promise<void> {
-    await this.write(name, jsonText(value));
-  }
-
   /** Makes a file, whole, that must not be there yet. Returns what it holds: `text`, or what was there before. */
   async claim(name: string, text: string): Promise<string> {
     try {
@@ -50,9 +45,9 @@ export class RunFolder {
     return names.filter((name) => !name.endsWith(PARTIAL));
   }
 
-  async append(name: string, line: string): Promise<void> {
+  async append(name: string, text: string): Promise<void> {
     await mkdir(this.path, { recursive: true });
-    await appendFile(join(this.path, name), `${line}\n`);
+    await appendFile(join(this.path, name), text);
   }
 
   /** Puts a finished file in its place: whoever reads there, or dies here, never meets half of one. */

@@ -1,9 +1,11 @@
 import type { RunConfig } from '../core/config/index.ts';
 import { estimateTrialUsd } from '../core/estimate/cost.ts';
 import { canConvince } from '../core/gate/evidence.ts';
+import { MOST_TRIALS_OPEN } from '../core/run/batch-sizes.ts';
 import { studentOf, teacherOf } from '../core/run/models.ts';
 import type { PinnedAgent, RunPlan } from '../core/run/pinned-run.ts';
 import type { PinnedTask } from '../core/run/trial.ts';
+import { saveLife } from '../core/training/checkpoint-lives.ts';
 import { type JobTemplate, sandboxMode } from '../services/harbor/index.ts';
 import { sha256 } from './digest.ts';
 
@@ -29,6 +31,7 @@ export function planOf(config: RunConfig, { rollouts, training }: RunPlan['queue
     warmup: { steps: warmup.steps, rolloutsPerTask: warmup.rollouts_per_task, loaded: warmup.trajectories_from !== null },
     maxUsd: config.budget.max_usd,
     reserves: { limitUsd: config.budget.max_usd_per_trial, estimatedUsd: estimateTrialUsd(config) },
+    checkpoints: { ttlSeconds: saveLife(config).ttlSeconds ?? null, keepLast: config.checkpoints.keep_last },
     queues: { rollouts, training },
   };
 }
@@ -49,12 +52,15 @@ export function protocolOf(config: RunConfig, agent: PinnedAgent, holdout: reado
 }
 
 /** What is allowed but worth knowing before it costs something. */
-export function warningsFor({ sampling: { temperature }, gate }: RunConfig, template: JobTemplate, holdoutTasks: number): string[] {
+export function warningsFor({ sampling: { temperature }, gate, train }: RunConfig, template: JobTemplate, holdoutTasks: number): string[] {
   return [
     ...(gate.confidence !== null && !canConvince(holdoutTasks, gate.confidence)
       ? [
           `gate.confidence is ${gate.confidence}: ${holdoutTasks} held-out tasks can never show a gain with that confidence, so no result will be promoted; hold out more tasks`,
         ]
+      : []),
+    ...(train.trial_concurrency > MOST_TRIALS_OPEN
+      ? [`train.trial_concurrency is ${train.trial_concurrency}: at most ${MOST_TRIALS_OPEN} trials of a run are open at once`]
       : []),
     ...(temperature === 1
       ? []

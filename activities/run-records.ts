@@ -2,12 +2,15 @@ import type { RunConfig } from '../core/config/index.ts';
 import type { BlobRef } from '../core/ids.ts';
 import type { PinnedRun } from '../core/run/pinned-run.ts';
 import type { TrajectoryDocument } from '../core/run/trajectory-file.ts';
+import type { PinnedTask } from '../core/run/trial.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import { putJson, readJson } from '../services/blobs/json.ts';
 import type { JobTemplate } from '../services/harbor/index.ts';
 
 /** Everything a run was pinned to, as its activities read it: the history's record, the whole config and the job template. */
-export type RunRecord = Omit<PinnedRun, 'ref'> & {
+export type RunRecord = Omit<PinnedRun, 'ref' | 'train' | 'holdout'> & {
+  readonly train: readonly PinnedTask[];
+  readonly holdout: readonly PinnedTask[];
   readonly config: RunConfig;
   readonly jobTemplate: JobTemplate;
   /** Of `warmup.trajectories_from`; null where the run samples its own or has no warm-up. */

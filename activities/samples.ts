@@ -4,7 +4,7 @@ import { decodeEpisode } from '../core/tokens/episode-codec.ts';
 import { SAMPLED_MARKS, transcript } from '../core/tokens/transcript.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import { configuredRenderer } from './configured-renderer.ts';
-import type { RunFolder } from './run-folder.ts';
+import type { RunFiles } from './run-files.ts';
 import type { RunRecord } from './run-records.ts';
 
 export type SampledTrials = readonly { readonly trial: TrialSummary; readonly score: EpisodeScore | null }[];
@@ -15,7 +15,7 @@ export async function writeSamples(
   trials: SampledTrials,
   { config }: RunRecord,
   blobs: BlobStore,
-  folder: RunFolder,
+  files: RunFiles,
 ): Promise<void> {
   const chosen = trials.filter(({ trial }) => trial.spans !== null).slice(0, config.train.log_sample_rollouts);
   if (chosen.length === 0) return;
@@ -29,5 +29,5 @@ export async function writeSamples(
     }),
   );
   const title = `# Sample episodes of step ${step}\n\nText between ${SAMPLED_MARKS[0]} and ${SAMPLED_MARKS[1]} was sampled by the student.\n`;
-  await folder.write(`samples-${stepName(step)}.md`, [title, ...parts].join('\n'));
+  await files.write(`samples-${stepName(step)}.md`, [title, ...parts].join('\n'));
 }

@@ -2,10 +2,12 @@ import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { RunConfig } from '../core/config/index.ts';
 import type { BlobRef, TrialId } from '../core/ids.ts';
-import { scoringMeters } from '../core/measures/billing.ts';
+import { at } from '../core/lists.ts';
 import { spendOf } from '../core/measures/spend.ts';
-import { NOTHING_SENT, type Usage } from '../core/measures/usage.ts';
+import type { Usage } from '../core/measures/usage.ts';
 import { trainingPasses } from '../core/money/trial-limit.ts';
+import { usageOf } from '../core/recordings/books.ts';
+import type { CallAnswer } from '../core/recordings/entry.ts';
 import { teacherOf } from '../core/run/models.ts';
 import type { EpisodeScore, ModelRef } from '../core/run/trial.ts';
 import { buildDatums, datumLimits } from '../core/tokens/datums.ts';
@@ -18,9 +20,12 @@ import { TokenError } from '../core/tokens/token-error.ts';
 import type { TopkRow } from '../core/tokens/topk.ts';
 import { encodeTopkRows } from '../core/tokens/topk-codec.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
-import { TOPK_MASK, type TopkTable } from '../services/tinker/index.ts';
+import type { ObjectStore } from '../services/blobs/object-store.ts';
+import { type PromptScores, TOPK_MASK, type TopkTable } from '../services/tinker/index.ts';
 import { whileBeating } from './beating.ts';
 import type { ModelAccess } from './model-access.ts';
+import { callKey, openCalls, type PaidCalls, unforked } from './paid-calls.ts';
+import { neverSent } from './recorded-sampler.ts';
 import type { RunRecords } from './run-records.ts';
 
 export type ScoreOrder = {
@@ -32,10 +37,15 @@ export type ScoreOrder = {
   readonly sampler: string;
 };
 
-export type TeacherDeps = { readonly records: RunRecords; readonly blobs: BlobStore; readonly models: ModelAccess };
+export type TeacherDeps = {
+  readonly records: RunRecords;
+  readonly blobs: BlobStore;
+  readonly objects: ObjectStore;
+  readonly models: ModelAccess;
+};
 export type TeacherActivities = ReturnType<typeof createTeacherActivities>;
 
-export function createTeacherActivities({ records, blobs, models }: TeacherDeps) {
+export function createTeacherActivities({ records, blobs, objects, models }: TeacherDeps) {
   return {
     /** Turns one episode into training sequences and has the teacher score the exact tokens the student sampled. */
     async scoreEpisode(order: ScoreOrder): Promise<EpisodeScore> {
@@ -45,14 +55,18 @@ export function createTeacherActivities({ records, blobs, models }: TeacherDeps)
       const { datums, stats } = buildDatums([episode], datumLimits(config));
       const { trialId } = order;
       const topK = config.train.loss === 'topk_ce' ? config.train.topk : 0;
-      const scored = await whileBeating(() => score(datums, topK, teacherOf(config.teacher), models), models.longestWait);
-      const { rows, candidates } = scored;
+      const teacher = teacherOf(config.teacher);
+      const scored = await whileBeating(
+        () => unforked(async () => score(datums, topK, teacher, models, await openCalls(objects, runId, trialId, 'score'))),
+        models.longestWait,
+      );
+      const rows = datums.map((datum, index) => namingFailure('TeacherRowUnusable', () => keepTeacherRow(datum, at(scored.rows, index))));
       const isEmpty = datums.length === 0;
       const kept = blobs.of(runId);
       return {
         trialId,
         scored: isEmpty ? null : await kept.put(encodeScoredEpisode({ trial: trialId, datums, rows })),
-        candidates: isEmpty || topK === 0 ? null : await kept.put(encodeTopkRows(trialId, datums, candidates)),
+        candidates: isEmpty || topK === 0 ? null : await kept.put(encodeTopkRows(trialId, datums, scored.candidates)),
         datums: stats.datums,
         fragments: stats.fragments,
         lossTokens: stats.lossTokens,
@@ -72,27 +86,43 @@ function trainingUsd({ pricing, train }: RunConfig, datums: readonly Datum[]): n
   return spendOf(pricing, { student_train: tokens * trainingPasses(train) }).usd;
 }
 
+/** The teacher's scores of each datum, from the trial's book where an earlier attempt had them. */
 async function score(
   datums: readonly Datum[],
   topK: number,
   teacher: ModelRef,
   models: ModelAccess,
-): Promise<{ rows: Float64Array[]; candidates: TopkRow[]; usage: Usage }> {
+  calls: PaidCalls,
+): Promise<{ rows: readonly Float64Array[]; candidates: TopkRow[]; usage: Usage }> {
   const signal = cancellationSignal();
-  const scored = await Promise.all(
-    datums.map((datum) => models.withSampler(teacher, (sampler) => sampler.promptLogprobs(datum.tokens, { topK, signal }))),
+  const model = teacher.kind === 'sampler' ? teacher.path : teacher.model;
+  const answers = await Promise.all(
+    datums.map(({ tokens }) => {
+      const key = callKey(tokens, { model, topK });
+      const order = { kind: 'score', who: 'teacher', key, model, promptTokens: tokens.length, mostSampledTokens: 1 } as const;
+      const ask = async () => scoreAnswer(await models.withSampler(teacher, (sampler) => sampler.promptLogprobs(tokens, { topK, signal })));
+      return calls.call(order, ask, neverSent).then(scoreIn);
+    }),
   );
   return {
-    rows: datums.map((datum, index) => namingFailure('TeacherRowUnusable', () => keepTeacherRow(datum, scored[index]?.logprobs ?? []))),
-    candidates: scored.flatMap(({ topk }) => (topk ? [asTopkRow(topk)] : [])),
-    usage: {
-      meters: scoringMeters(
-        scored.map(({ logprobs, promptCacheHitTokens }) => ({ tokens: logprobs.length, cacheHits: promptCacheHitTokens })),
-      ),
-      sent: { ...NOTHING_SENT, scoredTokens: datums.reduce((sum, { tokens }) => sum + tokens.length, 0) },
-      lost: [],
-    },
+    rows: answers.map(({ row }) => row),
+    candidates: answers.flatMap(({ candidates }) => candidates ?? []),
+    usage: usageOf(calls.calls, datums[0]?.trial ?? ''),
   };
+}
+
+/** A datum's scores as they are entered in a book. */
+export function scoreAnswer(scores: PromptScores): CallAnswer {
+  const { logprobs, topk, promptCacheHitTokens: cachedTokens, sampledTokens, resubmissions = 0 } = scores;
+  const row = topk && asTopkRow(topk);
+  const columns = [logprobs, ...(row ? [row.counts, row.tokens, row.logprobs] : [])];
+  return { sampledTokens, cachedTokens, resubmissions, usable: true, detail: { width: row?.width ?? null }, columns };
+}
+
+function scoreIn({ columns, detail }: CallAnswer): { readonly row: Float64Array; readonly candidates: TopkRow | null } {
+  const { width } = detail as { readonly width: number | null };
+  const [row, counts, tokens, logprobs] = columns as [Float64Array, Int32Array, Int32Array, Float64Array];
+  return { row, candidates: width === null ? null : { width, counts, tokens, logprobs } };
 }
 
 /** The service's table as columns; its padding, which comes after the candidates of a position, counts for nothing. */

@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseRunConfig } from '../core/config/index.ts';
 import type { BlobRef, TrialId } from '../core/ids.ts';
-import type { Trajectory, WarmupRow } from '../core/run/warm-up.ts';
+import { trialOf } from '../core/run/testing/facts.ts';
+import type { TrialSummary } from '../core/run/trial.ts';
+import type { WarmupRow } from '../core/run/warm-up.ts';
 import { encodeEpisode } from '../core/tokens/episode-codec.ts';
 import { RunRecords } from './run-records.ts';
 import { CONFIG, failureOf, Project } from './testing/project.ts';
@@ -20,8 +22,8 @@ const TEACHER = 'stillroom/tiny-teacher';
 const warm = (more = '', config = CONFIG) => `${config}[warmup]\nsteps = 2\n${more}`;
 
 function activities() {
-  const { records, blobs, folderOf } = project;
-  return createWarmupActivities({ records, blobs, folderOf });
+  const { records, blobs, objects, folderOf } = project;
+  return createWarmupActivities({ records, blobs, objects, folderOf });
 }
 
 /** An episode of as many fragments as there are lists: the ids 1 to n as prompt, then 7 sampled. */
@@ -42,17 +44,17 @@ let trialsMade = 0;
 /** A trial of its own of the teacher. */
 async function trajectory(
   taskId: string,
-  more: Partial<Trajectory> & { prompts?: readonly number[]; sampler?: string } = {},
-): Promise<Trajectory> {
+  more: Partial<TrialSummary> & { prompts?: readonly number[]; sampler?: string } = {},
+): Promise<TrialSummary> {
   const { prompts = [3], sampler, ...known } = more;
   const trialId = `${taskId}-w${trialsMade++}` as TrialId;
   const spans = await episode(prompts, sampler, trialId);
-  return { trialId, taskId, passed: true, executed: true, sampledTokens: 1, spans, ...known };
+  return trialOf({ trialId, taskId, passed: true, executed: true, sampledTokens: 1, spans, ...known });
 }
 
-async function kept(trajectories: readonly Trajectory[], config = warm(), runId = 'first') {
+async function kept(played: readonly TrialSummary[], config = warm(), runId = 'first') {
   const { ref: run } = await project.resolve({ config }, { runId, executionId: `e-${runId}` });
-  const list = await activities().keepTrajectories({ run, trajectories });
+  const { list } = await activities().keepTrajectories({ run, trials: await project.kept(run, played) });
   return { run, list };
 }
 
@@ -92,7 +94,7 @@ describe('the set', () => {
       await trajectory('b', { executed: false, passed: false }),
     ];
     const { run, list } = await kept(played, warm(keep));
-    const set = await activities().gatherWarmup({ run, list: list });
+    const set = await activities().gatherWarmup({ run, list });
     expect(set).toMatchObject({ datums, notice, updateUsd: 0 });
     const index = JSON.parse(new TextDecoder().decode(await project.blobs.get(set.ref))) as SetIndex;
     const lengths = async (places: number[]) =>
@@ -112,7 +114,7 @@ describe('the set', () => {
     );
     const played = [await trajectory('a'), await trajectory('a'), await trajectory('b', { prompts: [8] })];
     const { run, list } = await kept(played, limited);
-    const set = await activities().gatherWarmup({ run, list: list });
+    const set = await activities().gatherWarmup({ run, list });
     expect(set).toMatchObject({ datums: 2, notice: expect.stringMatching(/left out: 1 episodes over train.max_datum_tokens$/) });
     expect(set.updateUsd).toBeCloseTo((2 * 4 * 250) / 1e6);
     expect([...(await activities().drawWarmup({ run, datums: 2, update: 1 }))].sort()).toEqual([0, 1]);
@@ -122,7 +124,7 @@ describe('the set', () => {
   it('that is empty fails the run by name, with counts and remedies', async () => {
     const none = [await trajectory('a', { passed: false }), await trajectory('b', { executed: false, passed: false })];
     const { run, list } = await kept(none);
-    const failure = await failureOf(activities().gatherWarmup({ run, list: list }));
+    const failure = await failureOf(activities().gatherWarmup({ run, list }));
     expect(failure).toMatchObject({ type: 'NothingToWarmUpOn', nonRetryable: true });
     expect(failure.message).toMatch(
       /of 2 trials of the teacher 1 were executed and 0 passed; warmup\.keep = "passed" keeps 0\. Set warmup\.keep = "all"/,
@@ -132,13 +134,13 @@ describe('the set', () => {
 
   it('that no sequence survives says which limit', async () => {
     const { run, list } = await kept([await trajectory('a', { prompts: [1100] })]);
-    const failure = await failureOf(activities().gatherWarmup({ run, list: list }));
+    const failure = await failureOf(activities().gatherWarmup({ run, list }));
     expect(failure.message).toMatch(/1 passed rollout\.context_budget_tokens, 0 passed train\.max_datum_tokens/);
   });
 
   it("refuses tokens that are not the teacher's", async () => {
     const { run, list } = await kept([await trajectory('a', { sampler: 'step-0001' })]);
-    const failure = await failureOf(activities().gatherWarmup({ run, list: list }));
+    const failure = await failureOf(activities().gatherWarmup({ run, list }));
     expect(failure).toMatchObject({ type: 'TokenError', nonRetryable: true, message: expect.stringMatching(/sampled from step-0001/) });
   });
 });

@@ -2,6 +2,8 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { RunConfig } from '../core/config/index.ts';
 import type { BlobRef } from '../core/ids.ts';
 import { spendOf } from '../core/measures/spend.ts';
+import { addPaid } from '../core/measures/usage.ts';
+import type { KeptTrials } from '../core/run/kept-trials.ts';
 import {
   TRAJECTORY_FILE,
   type TrajectoryDocument,
@@ -9,37 +11,50 @@ import {
   trajectoriesIn,
   trajectoryDocument,
 } from '../core/run/trajectory-file.ts';
-import type { Trajectory, WarmupRow, WarmupSet } from '../core/run/warm-up.ts';
+import type { TrialSummary } from '../core/run/trial.ts';
+import type { CollectedTrajectories, Trajectory, WarmupRow, WarmupSet } from '../core/run/warm-up.ts';
 import { TokenError } from '../core/tokens/token-error.ts';
 import { drawWarmupBatch } from '../core/training/warm-up.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import { getJson, putJson } from '../services/blobs/json.ts';
-import type { RunFolder } from './run-folder.ts';
+import type { ObjectStore } from '../services/blobs/object-store.ts';
+import { readTrials } from './kept-trials.ts';
+import type { RunFiles, RunPlace } from './run-files.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
+import { sweepBatch } from './sweep-calls.ts';
 import { teacherIdentity } from './warm-up-input.ts';
 import { type BuiltSet, buildWarmupSet, NothingToWarmUpOn } from './warm-up-set.ts';
 
 export type WarmupDeps = {
   readonly records: RunRecords;
   readonly blobs: BlobStore;
-  readonly folderOf: (runDir: string) => RunFolder;
+  readonly objects: ObjectStore;
+  readonly folderOf: (run: RunPlace) => RunFiles;
 };
 export type WarmupActivities = ReturnType<typeof createWarmupActivities>;
 
-export function createWarmupActivities({ records, blobs, folderOf }: WarmupDeps) {
+export function createWarmupActivities({ records, blobs, objects, folderOf }: WarmupDeps) {
   return {
     /** Keeps what the teacher played: as a blob for this run, as a file in its folder for later ones. */
-    async keepTrajectories({ run, trajectories }: { run: BlobRef; trajectories: readonly Trajectory[] }): Promise<BlobRef> {
+    async keepTrajectories({ run, trials }: { run: BlobRef; trials: KeptTrials }): Promise<CollectedTrajectories> {
       const record = await records.load(run);
-      await folderOf(record.runDir).writeJson(TRAJECTORY_FILE, documentOf(record, trajectories));
-      return putJson(blobs.of(record.runId), trajectories);
+      const played = (await readTrials(trials, blobs)).map(({ trial }) => trial);
+      const trajectories = played.map(trajectoryOf);
+      await folderOf(record).writeJson(TRAJECTORY_FILE, documentOf(record, trajectories));
+      const list = await putJson(blobs.of(record.runId), trajectories);
+      await sweepBatch(
+        objects,
+        record.runId,
+        trajectories.map(({ trialId }) => trialId),
+      );
+      return { list, ...addPaid(...played) };
     },
 
     /** Makes training sequences of the trajectories in `list`, or of those that were loaded when the run was resolved. Fails with `NothingToWarmUpOn` when there are none. */
     async gatherWarmup({ run, list }: { run: BlobRef; list: BlobRef | null }): Promise<WarmupSet> {
       const record = await records.load(run);
       const { config, runDir, warmupTrajectories: loaded } = record;
-      if (loaded) await folderOf(runDir).writeJson(TRAJECTORY_FILE, loaded);
+      if (loaded) await folderOf(record).writeJson(TRAJECTORY_FILE, loaded);
       const trajectories = loaded ? trajectoriesIn(loaded) : await listed(list, blobs);
       try {
         const built = await buildWarmupSet(trajectories, config, blobs);
@@ -63,12 +78,16 @@ export function createWarmupActivities({ records, blobs, folderOf }: WarmupDeps)
       return drawWarmupBatch({ datums, batchSize: batchSize(config), update, runName: runId });
     },
 
-    /** Appends a row to `warmup.jsonl`. An update that is noted twice has two lines; the last one counts. */
+    /** Keeps the row of an update, and brings `warmup.jsonl` up to date. */
     async noteWarmup({ run, row }: { run: BlobRef; row: WarmupRow }): Promise<void> {
-      const { runDir } = await records.load(run);
-      await folderOf(runDir).append('warmup.jsonl', JSON.stringify(row));
+      await folderOf(await records.load(run)).keepRow('warmup-rows', row.update, row, async () => row);
     },
   };
+}
+
+/** The part of a trial that a warm-up needs. */
+function trajectoryOf({ trialId, taskId, passed, executed, sampledTokens, spans }: TrialSummary): Trajectory {
+  return { trialId, taskId, passed, executed, sampledTokens, spans };
 }
 
 /** As many sequences as a training step has trials. */

@@ -1,6 +1,8 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
 import { addAnswers } from './commands/answers.ts';
+import { addBlobs } from './commands/blobs.ts';
+import { addCheckpoints } from './commands/checkpoints.ts';
 import { addDemo } from './commands/demo.ts';
 import { addEstimate } from './commands/estimate.ts';
 import { addRuns } from './commands/runs.ts';
@@ -18,7 +20,8 @@ const program = new Command('stillroom')
   .showHelpAfterError('(stillroom --help lists the commands and options)')
   .exitOverride();
 
-for (const add of [addDemo, addUp, addWorker, addEstimate, addStart, addWatch, addStatus, addAnswers, addRuns]) add(program);
+for (const add of [addDemo, addUp, addWorker, addEstimate, addStart, addWatch, addStatus, addCheckpoints, addAnswers, addRuns, addBlobs])
+  add(program);
 
 try {
   await program.parseAsync();

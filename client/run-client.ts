@@ -1,7 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { QueryNotRegisteredError, WorkflowFailedError, WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
-import type { DecisionRecord, MessageName } from '../core/run/decision.ts';
+import type { DecisionRecord, MessageName, SweepCheckpoints } from '../core/run/decision.ts';
 import type { Estimate } from '../core/run/results.ts';
+import type { TendResult } from '../core/training/checkpoint-tending.ts';
+import type { CheckpointsView } from '../core/training/checkpoint-view.ts';
 import {
+  checkpointsQuery,
   estimateQuery,
   metricsQuery,
   progressQuery,
@@ -9,6 +13,8 @@ import {
   type RunResult,
   type RunStatus,
   statusQuery,
+  sweepCheckpointsUpdate,
+  type TidyOrder,
   type TrialProgress,
   updateNamed,
 } from '../workflows/messages.ts';
@@ -34,6 +40,8 @@ export type RunState = {
 /** A question to a worker waits this long, and one to the server alone. */
 const ANSWER_WITHIN_MS = 5_000;
 const UPDATE_WITHIN_MS = 15_000;
+/** The worker in turn asks the service, once for each checkpoint. */
+const SWEEP_WITHIN_MS = 5 * 60_000;
 
 /** One run, asked through Temporal. */
 export class RunClient {
@@ -73,6 +81,30 @@ export class RunClient {
   /** The newest rows, how many there are in all, and the file that has them. */
   metrics(): Promise<RunMetrics> {
     return this.ask('for the metrics', ANSWER_WITHIN_MS, () => this.handle(this.runId).query(metricsQuery));
+  }
+
+  /** What the run saved on the service; `keepLast`: what a sweep that keeps so many would delete. */
+  checkpoints(keepLast?: number): Promise<CheckpointsView> {
+    const asked = keepLast === undefined ? {} : { keepLast };
+    return this.ask('for the checkpoints', ANSWER_WITHIN_MS, () => this.handle(this.runId).query(checkpointsQuery, asked));
+  }
+
+  /** Deletes what a run that goes on does not need. @throws CliError with the run's reason when it refuses */
+  sweep(input: SweepCheckpoints): Promise<CheckpointsView> {
+    return this.ask('to sweep', SWEEP_WITHIN_MS, () => this.handle(this.runId).executeUpdate(sweepCheckpointsUpdate, { args: [input] }));
+  }
+
+  /** Asks the service about checkpoints of a run that has ended, or deletes some, through a worker. */
+  tidy(order: TidyOrder, taskQueue: string): Promise<TendResult> {
+    return this.ask('for the service', SWEEP_WITHIN_MS, () =>
+      this.link.client.workflow.execute('tidyCheckpoints', {
+        args: [order],
+        workflowId: `${this.runId}.checkpoints-${randomUUID()}`,
+        taskQueue,
+        workflowExecutionTimeout: SWEEP_WITHIN_MS,
+        staticSummary: `checkpoints of ${this.runId}`,
+      }),
+    );
   }
 
   /** Progress of a step or an evaluation of this run. */

@@ -7,7 +7,7 @@ import { metricsRowOf } from '../core/measures/testing/rows.ts';
 import { closeTrainingStep } from '../core/measures/training-step.ts';
 import { NO_USAGE } from '../core/measures/usage.ts';
 import { NO_GUARD_STATE } from '../core/run/results.ts';
-import { trainedOf } from '../core/run/testing/facts.ts';
+import { trainedOf, trainingOf } from '../core/run/testing/facts.ts';
 
 /** The reference of a metrics row against a row: every field, its denominator, and what it holds over nothing. */
 
@@ -40,7 +40,7 @@ function emptyRow(): Readonly<Record<string, unknown>> {
     guard: NO_GUARD_STATE,
     money: { spentUsd: 0, stepUsd: [], stepsAhead: 0, evaluationsAheadUsd: 0 },
     trials: [],
-    train: { nextSeqId: 0, trained, ...NO_USAGE, wallMs: 0 },
+    train: { training: trainingOf(), notices: [], trained, ...NO_USAGE, wallMs: 0 },
     wallMs: 0,
     config: parsed.config,
   }).row;

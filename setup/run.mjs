@@ -26,6 +26,8 @@ const MODES = {
     argv: (args) => [file('node_modules', 'vitest', 'vitest.mjs'), 'run', ...args],
   },
   bench: { needs: 'sandbox', argv: (args) => [file('bench', 'bench.ts'), ...args] },
+  histories: { needs: 'everything', argv: (args) => [file('test', 'histories', 'record.ts'), ...args] },
+  chaos: { needs: 'sandbox', argv: (args) => [file('test', 'chaos', 'main.ts'), ...args] },
   quickstart: { needs: 'packages', argv: (args) => [file('examples', 'quickstart', 'generate.ts'), ...args] },
   cli: { needs: 'everything', leashed: true, argv: (args) => [file('client', 'cli.ts'), ...args] },
   trainer: { needs: 'packages', argv: (args) => [file('trainer', 'main.ts'), ...args] },

@@ -11,6 +11,7 @@ import { PROJECT_ROOT, readAppSettings, readEnvironment } from '../services/sett
 import type { RunResult, TrialProgress } from '../workflows/messages.ts';
 import { DemoProcess } from './support/demo-process.ts';
 import { descendants, leftOf, type Process, scratchDirs } from './support/process-tree.ts';
+import { forgetRun } from './support/product.ts';
 import { trialsOf } from './support/trial-attempts.ts';
 
 const STEPS = 2;
@@ -31,7 +32,7 @@ beforeAll(async () => {
 });
 afterAll(() => {
   rmSync(stateDir, { recursive: true, force: true });
-  for (const runId of runs) rmSync(join(readAppSettings().runRoot, runId), { recursive: true, force: true });
+  for (const runId of runs) forgetRun(readAppSettings(), runId);
 });
 
 const startDemo = () => new DemoProcess([...ports, '--state', stateDir, ...SIZE]);

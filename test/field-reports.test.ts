@@ -1,7 +1,6 @@
-import { MockActivityEnvironment } from '@temporalio/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ModelAccess } from '../activities/model-access.ts';
 import { failureOf as activityFailureOf, Project } from '../activities/testing/project.ts';
+import { inActivity } from '../activities/testing/training.ts';
 import { createTrainingActivities } from '../activities/training.ts';
 import type { StatePath, TrialId } from '../core/ids.ts';
 import { buildDatums } from '../core/tokens/datums.ts';
@@ -9,7 +8,8 @@ import { keepTeacherRow } from '../core/tokens/teacher-row.ts';
 import { BadRequest, type SampleResult, ServiceFailed, statePath, TrainingStateUnknown } from '../services/tinker/index.ts';
 import type { RuleInput } from '../trainer/faults/plan.ts';
 import { type Desk, failureOf, openDesk } from './faults/client-calls.ts';
-import { ADAM, BATCH, connect, ids, MODEL, PROMPT, SAMPLE } from './faults/client-program.ts';
+import { ADAM, BATCH, ids, MODEL, PROMPT, SAMPLE } from './faults/client-program.ts';
+import { accessTo } from './support/access.ts';
 import { faultReports, on, putFaults } from './support/faults.ts';
 import { TrainerFixture } from './trainer-fixture.ts';
 
@@ -165,22 +165,19 @@ describe('a named save that does not persist', () => {
 
   it('ends the activity that saved it, by its path', async () => {
     await using project = await Project.make();
-    await using models = new ModelAccess(() => connect(url));
-    const { saveSampler } = createTrainingActivities({ records: project.records, blobs: project.blobs, models });
-    const { modelId, nextSeqId } = desk.training;
-    const training = { modelId, nextSeqId, sessionId: desk.client.sessionId };
-    const save = (name: string, seqId: number, attempt: number) =>
-      new MockActivityEnvironment({ attempt }).run(saveSampler, {
-        run: 'unused' as never,
-        training: { ...training, nextSeqId: seqId },
-        name,
-      });
-    const path = (name: string) => `tinker://${modelId}/sampler_weights/${name}`;
-    expect(await save('kept', nextSeqId, 1)).toEqual({ path: path('kept'), nextSeqId: nextSeqId + 1 });
+    await using models = accessTo(url);
+    const { openTraining, saveSampler } = createTrainingActivities({ ...project, models });
+    const { ref: run } = await project.resolve();
+    let training = await inActivity('open', 1, () => openTraining({ run }));
+    const save = (name: string, attempt: number) => inActivity(name, attempt, () => saveSampler({ run, training, name }));
+    const path = (name: string) => `tinker://${training.at.modelId}/sampler_weights/${name}`;
+    const kept = await save('kept', 1);
+    expect(kept.path).toBe(path('kept'));
+    ({ training } = kept);
     await putFaults(url, losing('always'));
-    await expect(save('lost', nextSeqId + 1, 1)).rejects.toThrow(ServiceFailed);
-    expect(await activityFailureOf(save('lost', nextSeqId + 1, 5))).toEqual({
-      type: 'TrainingLost',
+    await expect(save('lost', 1)).rejects.toThrow(ServiceFailed);
+    expect(await activityFailureOf(save('lost', 5))).toEqual({
+      type: 'SaveNotKept',
       nonRetryable: true,
       message: expect.stringContaining(path('lost')),
     });

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { WorkflowHandle } from '@temporalio/client';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
@@ -8,7 +8,7 @@ import { PROJECT_ROOT } from '../services/settings/index.ts';
 import { HarnessStore } from '../services/stores/harness-store.ts';
 import type { RunStatus } from '../workflows/messages.ts';
 import { answered, quickTasks } from './keys/setting.ts';
-import { configWith, type Product, runDirOf, startProduct, startWorkerHere } from './support/product.ts';
+import { configWith, forgetRun, type Product, runDirOf, startProduct, startWorkerHere } from './support/product.ts';
 
 const RUN_ID = 'pinned';
 const INPUTS = join(PROJECT_ROOT, '.stillroom/test-inputs');
@@ -49,8 +49,7 @@ async function until(handle: WorkflowHandle, kind: string): Promise<RunStatus> {
 }
 
 it('a run that waits is not changed by what becomes of its files: agent, backend, splits, job template and config', async () => {
-  for (const used of [join(PROJECT_ROOT, runDirOf(RUN_ID)), join(product.settings.runRoot, RUN_ID)])
-    rmSync(used, { recursive: true, force: true });
+  forgetRun(product.settings, RUN_ID);
   const template = readFileSync(join(PROJECT_ROOT, 'examples/quickstart/job.json'), 'utf8');
   write('job.json', template);
   const harnesses = new HarnessStore(join(product.stateDir, 'harnesses'), HarnessDocument);

@@ -4,13 +4,14 @@ import { join } from 'node:path';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ModelAccess } from '../activities/model-access.ts';
-import { createPreflightActivities, type PreflightDeps } from '../activities/preflight.ts';
+import { createPreflightActivities, type ModelChecks, type PreflightDeps } from '../activities/preflight.ts';
 import { CONFIG, Project } from '../activities/testing/project.ts';
-import type { Check } from '../core/run/results.ts';
+import { NO_USAGE, type SentTokens } from '../core/measures/usage.ts';
 import { type ChatRenderer, rendererFor } from '../services/gateway/index.ts';
 import { TinkerClient } from '../services/tinker/index.ts';
 import type { SampleResponse } from '../services/tinker/wire/index.ts';
 import { AlteringProxy, type Faults } from './support/altering-proxy.ts';
+import { CallLogFile, countedTokens } from './support/call-log-file.ts';
 import { KEY, startTrainerProcess, type Trainer } from './trainer-process.ts';
 
 const STUDENT = 'stillroom/tiny-student';
@@ -33,7 +34,10 @@ let service: AlteringProxy;
 let project: Project;
 beforeAll(async () => {
   state = mkdtempSync(join(tmpdir(), 'preflight-trainer-'));
-  [trainer, project] = await Promise.all([startTrainerProcess({ state }), Project.make()]);
+  [trainer, project] = await Promise.all([
+    startTrainerProcess({ state, env: { STILLROOM_TRAINER_CALL_LOG: join(state, 'calls.jsonl') } }),
+    Project.make(),
+  ]);
   service = await AlteringProxy.start(trainer.url);
 });
 afterEach(() => service.heal());
@@ -45,6 +49,7 @@ afterAll(async () => {
 });
 
 let runs = 0;
+let lastUsage = NO_USAGE;
 type Wish = {
   readonly config?: string;
   readonly renderer?: PreflightDeps['renderer'];
@@ -57,11 +62,33 @@ async function preflight({ config = CONFIG, renderer, url = service.url, environ
   runs += 1;
   const { ref } = await project.resolve({ config }, { runId: `run-${runs}`, executionId: `e${runs}` });
   await using models = new ModelAccess(() => TinkerClient.connect({ baseUrl: url, apiKey: KEY, noProgressMs: 300 }));
-  const { checkModels } = createPreflightActivities({ records: project.records, models, ...(renderer ? { renderer } : {}) });
-  return (await environment.run(checkModels, { run: ref })) as readonly Check[];
+  const { checkModels } = createPreflightActivities({
+    records: project.records,
+    objects: project.objects,
+    models,
+    ...(renderer ? { renderer } : {}),
+  });
+  const { checks, usage } = (await environment.run(checkModels, { run: ref })) as ModelChecks;
+  lastUsage = usage;
+  return checks;
 }
 
+/** What the trainer wrote down of the calls that it carried out. */
+const counted = () => countedTokens(new CallLogFile(join(state, 'calls.jsonl')).calls());
+
 describe('healthy models', () => {
+  it('are asked no token that is not in the books', async () => {
+    await preflight();
+    const before = counted();
+    await preflight();
+    const after = counted();
+    const { sent, meters, lost } = lastUsage;
+    expect(lost).toEqual([]);
+    for (const key of Object.keys(sent) as (keyof SentTokens)[]) expect([key, sent[key]]).toEqual([key, after[key] - before[key]]);
+    expect(sent.scoredTokens).toBeGreaterThan(0);
+    expect(Object.keys(meters).sort()).toEqual(['student_prefill', 'student_sample', 'teacher_prefill', 'teacher_sample']);
+  });
+
   it('pass every check, each with its numbers', async () => {
     const checks = await preflight();
     expect(checks.map(({ name, ok }) => `${name} ${ok}`)).toEqual(ALL.map((name) => `${name} true`));

@@ -8,7 +8,7 @@ import { overrideToml } from '../client/demo/overrides.ts';
 import { DEFAULT_DIR, generateQuickstart } from '../examples/quickstart/generate.ts';
 import { PROJECT_ROOT } from '../services/settings/index.ts';
 import type { RunResult, RunStatus } from '../workflows/messages.ts';
-import { type Product, startProduct } from './support/product.ts';
+import { forgetRun, type Product, startProduct } from './support/product.ts';
 import { readmeCommands, TemporalShell } from './support/temporal-cli.ts';
 
 /** The quickstart as one small step, with a gate that accepts whatever comes: what is tested is how a run is talked to. */
@@ -41,8 +41,8 @@ beforeAll(async () => {
 afterAll(async () => {
   shell?.[Symbol.dispose]();
   await product?.[Symbol.asyncDispose]();
-  for (const path of [tinyConfig, ...[...runIds].map((id) => join('.stillroom/runs', id))])
-    rmSync(join(PROJECT_ROOT, path), { recursive: true, force: true });
+  rmSync(join(PROJECT_ROOT, tinyConfig), { force: true });
+  for (const runId of runIds) forgetRun(product.settings, runId);
 }, 60_000);
 
 /** Each question to the CLI is a process: not too often. */

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { type Plan, readPlan } from './faults/plan.ts';
 import { StateError } from './service/failures.ts';
 import { startTrainer, type TrainerOptions } from './service/start.ts';
@@ -14,10 +14,20 @@ const flags = new Command('npm run trainer --')
   .requiredOption('--state <folder>', 'folder for sessions, models and checkpoints')
   .option('--weights <folder>', 'folder of the base models', fileURLToPath(new URL('./weights', import.meta.url)))
   .option('--api-key <key>', 'the only key let in; without it any key that starts with tml- is')
-  .option('--faults <file>', 'for tests: fail as this plan says (docs/trainer-faults.md); - starts with none and takes plans at /faults')
+  .addOption(
+    new Option(
+      '--faults <file>',
+      'for tests: fail as this plan says (docs/trainer-faults.md); - starts with none and takes plans at /faults',
+    ).env('STILLROOM_TRAINER_FAULTS'),
+  )
+  .addOption(
+    new Option('--call-log <file>', 'append a JSON line for each call that was carried out, with its tokens').env(
+      'STILLROOM_TRAINER_CALL_LOG',
+    ),
+  )
   .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
   .parse()
-  .opts<{ port: number; state: string; weights: string; apiKey?: string; faults?: string }>();
+  .opts<{ port: number; state: string; weights: string; apiKey?: string; faults?: string; callLog?: string }>();
 
 const weightsFolder = resolve(flags.weights);
 const options: TrainerOptions = {
@@ -29,6 +39,8 @@ const options: TrainerOptions = {
   })),
   keys: flags.apiKey === undefined ? { prefix: 'tml-' } : { onlyKey: flags.apiKey },
   faults: flags.faults === undefined ? null : faultsIn(flags.faults),
+  callLogFile: flags.callLog === undefined ? null : resolve(flags.callLog),
+  now: () => new Date(),
   onFatal: (reason) => fail(reason instanceof Error ? (reason.stack ?? reason.message) : String(reason), 1),
 };
 

@@ -8,16 +8,16 @@ import { evaluationOf } from './run-state.ts';
 export async function openBaselines(run: Run): Promise<void> {
   const { plan, importedBaselines: imported } = run.pinned;
   if (imported.teacher) take(run, imported.teacher);
-  else if (!plan.deferBaselines) await evaluateHoldout(run, 'teacher', plan.teacher);
+  else if (!plan.deferBaselines) await evaluateHoldout(run, 'teacher', () => plan.teacher);
   if (imported.student) take(run, imported.student);
-  else await evaluateHoldout(run, 'student-before', plan.student);
+  else await evaluateHoldout(run, 'student-before', () => plan.student);
   if (isMeasured(run, 'teacher')) return askUnlessAhead(run);
   run.note('the teacher is measured after training (eval.defer_baselines): whether it is better than the student is not known before');
 }
 
 /** Measures the teacher that was put off. */
 export async function closeBaselines(run: Run): Promise<void> {
-  if (!isMeasured(run, 'teacher')) await evaluateHoldout(run, 'teacher', run.pinned.plan.teacher);
+  if (!isMeasured(run, 'teacher')) await evaluateHoldout(run, 'teacher', () => run.pinned.plan.teacher);
 }
 
 const isMeasured = ({ facts }: Run, label: EvalResult['label']) => facts.evaluations.some((done) => done.label === label);

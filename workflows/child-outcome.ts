@@ -3,7 +3,7 @@ import type { Paid } from '../core/measures/usage.ts';
 import { TrialLedger } from '../core/money/trial-ledger.ts';
 import { capSignal } from './messages.ts';
 import { paidIn } from './open-slot.ts';
-import type { Halt, Pooled, PoolState, SlotCost, TrialPool } from './trial-pool.ts';
+import type { Halt, PoolState, TrialPool } from './trial-pool.ts';
 
 /** The run's money as a child with trials is told of it. */
 export type Allowance = {
@@ -36,27 +36,16 @@ export type Blocked<Done> = Halt & {
 export type ChildOutcome<Result, Done> = { readonly kind: 'done'; readonly result: Result } | Blocked<Done>;
 
 /** The ledger of a child with what its trials have cost so far. It follows the run's cap, which may be moved at any time. */
-export function ledgerOf<Result>(
-  { capUsd, spentUsd, perTrialUsd }: Allowance,
-  state: PoolState<Result> | null,
-  costOf: (result: Result) => SlotCost,
-): TrialLedger {
-  const { done = [], open = [] } = state ?? {};
-  const costs = [...done.map(costOf), ...open.map((slot) => ({ paid: paidIn(slot), heldUsd: 0 }))];
-  const paidUsd = costs.reduce((sum, { paid }) => sum + paid.usd, 0);
-  const heldUsd = costs.reduce((sum, cost) => sum + cost.heldUsd, 0);
+export function ledgerOf({ capUsd, spentUsd, perTrialUsd }: Allowance, state: PoolState | null): TrialLedger {
+  const openUsd = (state?.open ?? []).reduce((sum, slot) => sum + paidIn(slot).usd, 0);
+  const paidUsd = (state?.done.paid.usd ?? 0) + openUsd;
+  const heldUsd = state?.done.heldUsd ?? 0;
   const ledger = new TrialLedger({ capUsd, spentUsd: spentUsd + paidUsd, heldUsd, perTrialUsd });
   setHandler(capSignal, (usd) => ledger.setCap(usd));
   return ledger;
 }
 
 /** What a child answers whose pool was halted. */
-export function blocked<Result extends Pooled, Done>(
-  pool: TrialPool<Result>,
-  halt: Halt,
-  stage: Blocked<Done>['stage'],
-  done: Done,
-): Blocked<Done> {
-  const trials = { done: pool.done.length, all: pool.size };
-  return { kind: 'blocked', ...halt, stage, done, paid: pool.paid, ...pool.needs, trials };
+export function blocked<Done>(pool: TrialPool, halt: Halt, stage: Blocked<Done>['stage'], done: Done): Blocked<Done> {
+  return { kind: 'blocked', ...halt, stage, done, paid: pool.paid, ...pool.needs, trials: pool.count };
 }

@@ -5,20 +5,21 @@ import { evaluateHoldout } from './evaluations.ts';
 import { briefActivities } from './proxies.ts';
 import type { Run } from './run.ts';
 import { evaluationOf } from './run-state.ts';
-import { refreshSampler, saveCheckpoint, saveState } from './training-loop.ts';
+import { closeTraining, refreshSampler, saveCheckpoint, saveState } from './training-loop.ts';
 
 /** From trained weights to a verdict, and to a promotion if the gate and a person agree. */
 export async function closeRun(run: Run): Promise<Outcome> {
   if (run.facts.weights === null) await run.phase('final', () => saveFinal(run));
   await run.phase('evaluation', async () => {
-    await evaluateHoldout(run, 'student-after', run.sampler);
+    await evaluateHoldout(run, 'student-after', () => run.sampler);
     await closeBaselines(run);
   });
   const verdict = await run.phase('gate', () => decide(run));
   if (!verdict.accepted) return 'rejected';
   if (!run.pinned.promote) return 'accepted';
-  if (!(await run.phase('approve', () => approved(run)))) return 'promotion declined';
-  return run.phase('promote', () => promoted(run));
+  const agreed = await run.phase('approve', () => approved(run));
+  await handOver(run);
+  return agreed ? run.phase('promote', () => promoted(run)) : 'promotion declined';
 }
 
 /** Writes the agent's settings. A file that cannot take them costs nothing that was paid for: the adapter stays, to be handed over by hand. */
@@ -41,10 +42,12 @@ async function promoted(run: Run): Promise<Outcome> {
 
 /** Weights and state are saved before anything else can fail. */
 export async function saveFinal(run: Run): Promise<void> {
+  await run.lookAround();
   const statePath = await saveState(run);
   const samplerPath = await refreshSampler(run);
   await saveCheckpoint(run);
   run.facts.weights = { statePath, samplerPath };
+  await closeTraining(run);
 }
 
 async function decide(run: Run) {
@@ -53,12 +56,18 @@ async function decide(run: Run) {
   if (!teacher || !before || !after || !facts.weights) throw new Error('the gate needs three evaluations and saved weights');
   const verdict = await briefActivities().decideGate({ run: pinned.ref, teacher, before, after });
   facts.verdict = verdict;
-  const { weights, step: steps } = facts;
-  const spend = { ...facts.spend, maxUsd: run.desk.maxUsd };
-  const handoff = await briefActivities().writeHandoff({ run: pinned.ref, weights });
-  facts.handoff = handoff;
-  if (verdict.accepted) facts.adapter = await briefActivities().writeAdapter({ run: pinned.ref, verdict, weights, handoff, steps, spend });
+  await handOver(run);
   return verdict;
+}
+
+/** Writes the hand-off of the final weights and, for an accepted gate, the adapter version that names them. Does nothing while they stand. */
+async function handOver({ facts, pinned, desk }: Run): Promise<void> {
+  const { weights, step: steps, verdict } = facts;
+  const spend = { ...facts.spend, maxUsd: desk.maxUsd };
+  if (!weights || !verdict || facts.handoff) return;
+  const handoff = await briefActivities().writeHandoff({ run: pinned.ref, weights });
+  if (verdict.accepted) facts.adapter = await briefActivities().writeAdapter({ run: pinned.ref, verdict, weights, handoff, steps, spend });
+  facts.handoff = handoff;
 }
 
 async function approved(run: Run): Promise<boolean> {

@@ -1,8 +1,9 @@
 import type { MetricsRow } from '../core/measures/metrics-row.ts';
 import { isUnknown } from '../core/measures/spend.ts';
 import type { Wait } from '../core/run/phase.ts';
+import { type CheckpointSummary, summaryOf } from '../core/training/checkpoint-view.ts';
 import type { RunSpend } from './messages.ts';
-import type { RunFacts } from './run-state.ts';
+import { pinsIn, type RunFacts } from './run-state.ts';
 
 /** Steps that the table shows, the newest last. */
 const ROWS_SHOWN = 5;
@@ -22,10 +23,17 @@ export function currentDetails(facts: RunFacts, wait: Wait | null, spend: RunSpe
       : []),
     ...(wait ? [`Waits for **${wait.id}**: ${wait.question}`, ...wait.answers.map(commandBlock)] : []),
     `Spent ${isUnknown(spend) ? 'an unknown amount' : `$${spend.usd.toFixed(4)}`} (${cap})${setAside}${uncounted}`,
+    ...livesOf(summaryOf(facts.ledger, pinsIn(facts), Date.now())),
     ...(facts.rows.length > 0 ? [rowsBlock(facts.rows.slice(-ROWS_SHOWN))] : []),
     ...facts.notices.map((notice) => `> ${notice}`),
   ];
   return withoutFormulas(parts.join('\n\n'));
+}
+
+/** What of the run's checkpoints has an end; nothing where none has. */
+function livesOf({ firstEnd, warning }: CheckpointSummary): string[] {
+  if (warning !== null) return [`**Checkpoints**: ${warning}`];
+  return firstEnd === null ? [] : [`Checkpoints: ${firstEnd.name} (${firstEnd.kind}) lives until ${firstEnd.at} and is renewed before`];
 }
 
 /** The Web UI takes the text between two dollar signs for a formula. */

@@ -1,12 +1,13 @@
-import { ActivityFailure, ApplicationFailure, CancellationScope, isCancellation } from '@temporalio/workflow';
+import { ActivityFailure, ApplicationFailure, CancellationScope, ContinueAsNew, isCancellation } from '@temporalio/workflow';
 import { billingPauseIn } from './broken-off.ts';
 import { closeRun, saveFinal } from './closing.ts';
 import type { RunResult } from './messages.ts';
 import { namedFailure } from './named-failure.ts';
 import { openRun } from './opening.ts';
 import { briefActivities } from './proxies.ts';
+import { restoreSaved } from './restoring.ts';
 import { isCarry, Run, type RunCarry, RunStopped } from './run.ts';
-import { saveBeforeWaiting, trainSteps } from './training-loop.ts';
+import { closeTraining, saveBeforeWaiting, trainSteps } from './training-loop.ts';
 import { warmUp } from './warm-up.ts';
 
 /**
@@ -15,19 +16,21 @@ import { warmUp } from './warm-up.ts';
  */
 export async function distill(input: unknown, carried?: RunCarry): Promise<RunResult> {
   if (carried !== undefined && !isCarry(carried)) throw ApplicationFailure.nonRetryable('a run takes one input', 'BadRunInput');
-  const run = new Run(carried);
+  const run = new Run(restoreSaved, carried);
   run.saveBeforeWaiting = () => saveBeforeWaiting(run);
   try {
     const early = carried ? null : await openRun(run, input);
     if (early === null) await warmUp(run);
     const guarded = early ?? (await run.phase('steps', () => trainSteps(run)));
+    if (guarded !== null) await closeTraining(run);
     return await finish(run, guarded ?? (await closeRun(run)));
   } catch (error) {
     if (error instanceof RunStopped) return await CancellationScope.nonCancellable(() => stopped(run));
+    if (error instanceof ContinueAsNew) throw error;
     if (isCancellation(error)) {
       run.desk.stopping = true; // nobody is asked any more
       await CancellationScope.nonCancellable(() => stopped(run));
-    }
+    } else await left(run);
     throw isCancellation(error) ? error : namedFailure(error);
   }
 }
@@ -36,7 +39,7 @@ export async function distill(input: unknown, carried?: RunCarry): Promise<RunRe
 async function stopped(run: Run): Promise<RunResult> {
   if (run.facts.pinned) await run.bookBrokenOff();
   const trained = run.facts.step > 0 || (run.facts.warmup?.updates ?? 0) > 0;
-  if (run.facts.training && trained && run.facts.weights === null) await saveStopped(run);
+  if (run.facts.training && run.facts.weights === null) await (trained ? saveStopped(run) : closeTraining(run));
   return finish(run, 'stopped');
 }
 
@@ -56,7 +59,14 @@ function lastSaved({ facts: { savedState } }: Run): string {
   return savedState ? `the last saved state is ${savedState.path}` : 'no state was saved before';
 }
 
+/** What the run leaves on the service stays for whoever goes on from it. */
+async function left(run: Run): Promise<void> {
+  await run.keeping.leave();
+  await run.keeping.stop();
+}
+
 async function finish(run: Run, outcome: RunResult['outcome']): Promise<RunResult> {
+  await left(run);
   const result = run.end(outcome);
   await mirror(run);
   return result;
@@ -66,7 +76,12 @@ async function finish(run: Run, outcome: RunResult['outcome']): Promise<RunResul
 async function mirror(run: Run): Promise<void> {
   if (!run.facts.pinned) return;
   try {
-    await briefActivities().mirrorRun({ run: run.facts.pinned.ref, status: run.board.status() });
+    await briefActivities().mirrorRun({
+      run: run.facts.pinned.ref,
+      status: run.board.status(),
+      checkpoints: run.keeping.view(),
+      keepCalls: run.facts.outcome === 'stopped',
+    });
   } catch (error) {
     if (!(error instanceof ActivityFailure) || isCancellation(error)) throw error;
     run.note(`status.json could not be written to ${run.facts.pinned.runDir}: ${error.cause?.message}`);

@@ -1,7 +1,7 @@
 import { startChild } from '@temporalio/workflow';
 import type { EvalLabel, EvalResult, HoldoutLabel } from '../core/run/results.ts';
 import { interimLabel } from '../core/run/step-name.ts';
-import type { ModelRef, PinnedTask } from '../core/run/trial.ts';
+import type { ModelRef, TaskList } from '../core/run/trial.ts';
 import { type EvaluateDone, evaluate } from './evaluate.ts';
 import { briefActivities } from './proxies.ts';
 import { CHILD, type Run } from './run.ts';
@@ -10,10 +10,10 @@ import { withMoney } from './run-money.ts';
 /** Interim evaluations kept in the workflow; each is in the run folder as `eval-interim-NNNN.json`. */
 const INTERIM_KEPT = 20;
 
-/** Measures a model on the held-out tasks, `gate.k` attempts each. */
-export async function evaluateHoldout(run: Run, label: HoldoutLabel, model: ModelRef): Promise<void> {
+/** Measures a model on the held-out tasks, `gate.k` attempts each. `modelOf` is asked after all waits: weights may have to be published again. */
+export async function evaluateHoldout(run: Run, label: HoldoutLabel, modelOf: () => ModelRef): Promise<void> {
   const { holdout: tasks, plan } = run.pinned;
-  const result = await measure(run, { label, model, tasks, k: plan.gateK, kind: 'held-out' });
+  const result = await measure(run, { label, modelOf, tasks, k: plan.gateK, kind: 'held-out' });
   run.facts.evaluations = [...run.facts.evaluations, result];
   await run.book(result, { kind: kindOf(label), trialUsd: result.trialUsd });
 }
@@ -24,12 +24,16 @@ export function isInterimDue({ pinned, facts }: Run): boolean {
   return every > 0 && facts.step % every === 0;
 }
 
-/** Measures the weights of the last finished step on a few training tasks, the same ones every time. */
-export async function evaluateInterim(run: Run, model: ModelRef): Promise<void> {
-  run.facts.interimTasks ??= await briefActivities().drawInterimTasks({ run: run.pinned.ref });
-  const { interimTasks: tasks, step } = run.facts;
-  const result = await measure(run, { label: interimLabel(step), model, tasks, k: run.pinned.plan.interim.k, kind: 'training' });
-  run.facts.interim = [...run.facts.interim, result].slice(-INTERIM_KEPT);
+/** Measures the weights that were published last, those of the last finished step, on a few training tasks, the same ones every time. */
+export async function evaluateInterim(run: Run): Promise<void> {
+  const tasks = run.facts.interimTasks ?? (await briefActivities().drawInterimTasks({ run: run.pinned.ref }));
+  run.facts.interimTasks = tasks;
+  const { step } = run.facts;
+  const modelOf = () => run.published;
+  const result = await measure(run, { label: interimLabel(step), modelOf, tasks, k: run.pinned.plan.interim.k, kind: 'training' });
+  run.keeping.measured(step, result.solveRate);
+  // Their counts by task are in the run folder; all of them together would be too much for one message.
+  run.facts.interim = [...run.facts.interim, { ...result, perTask: [] }].slice(-INTERIM_KEPT);
   await run.book(result, { kind: 'student', trialUsd: result.trialUsd });
 }
 
@@ -37,26 +41,26 @@ const kindOf = (label: EvalLabel) => (label === 'teacher' ? 'teacher' : 'student
 
 type Measurement = {
   readonly label: EvalLabel;
-  readonly model: ModelRef;
-  readonly tasks: readonly PinnedTask[];
+  readonly modelOf: () => ModelRef;
+  readonly tasks: TaskList;
   /** Attempts per task. */
   readonly k: number;
   readonly kind: 'held-out' | 'training';
 };
 
-async function measure(run: Run, { label, model, tasks, k, kind }: Measurement): Promise<EvalResult> {
+async function measure(run: Run, { label, modelOf, tasks, k, kind }: Measurement): Promise<EvalResult> {
   const { ref, trialPrefix, plan, runId } = run.pinned;
   return withMoney(run, {
     label,
     what: `the ${label} evaluation`,
     kind: kindOf(label),
-    trials: tasks.length * k,
+    trials: tasks.count * k,
     start: (allowance, begun?: EvaluateDone) => {
-      const input = { run: ref, trialPrefix, plan, label, model, tasks, k, allowance };
+      const input = { run: ref, trialPrefix, plan, label, model: modelOf(), tasks, k, allowance };
       return startChild(evaluate, {
         workflowId: `${runId}.eval-${label}`,
         args: begun ? [input, begun] : [input],
-        staticSummary: `${label} on ${tasks.length} ${kind} tasks × ${k}`,
+        staticSummary: `${label} on ${tasks.count} ${kind} tasks × ${k}`,
         ...CHILD,
       });
     },

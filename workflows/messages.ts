@@ -1,6 +1,6 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type { MetricsRow } from '../core/measures/metrics-row.ts';
-import type { SentTokens } from '../core/measures/usage.ts';
+import type { SentTokens, Usage } from '../core/measures/usage.ts';
 import {
   type DecidePromotion,
   type Decision,
@@ -8,9 +8,11 @@ import {
   MESSAGES,
   type MessageName,
   type SetBudget,
+  type SweepCheckpoints,
 } from '../core/run/decision.ts';
 import type { Outcome, Phase, Wait } from '../core/run/phase.ts';
 import type { AdapterRecord, Check, Estimate, EvalResult, GateVerdict, Handoff, SavedWeights, Spend } from '../core/run/results.ts';
+import type { CheckpointSummary, CheckpointsView } from '../core/training/checkpoint-view.ts';
 import type { ResumePoint } from '../core/training/checkpoints.ts';
 
 /** Answers to a run. Each is an update, which replies with the recorded decision or the reason it was refused. */
@@ -22,6 +24,9 @@ export const decidePromotionUpdate = defineUpdate<DecisionRecord, [DecidePromoti
 export const pauseUpdate = defineUpdate<DecisionRecord, [Decision]>('pause');
 export const resumeUpdate = defineUpdate<DecisionRecord, [Decision]>('resume');
 export const stopUpdate = defineUpdate<DecisionRecord, [Decision]>('stop');
+
+/** Deletes checkpoints that a run does not need; answers with the ledger as it is after it. */
+export const sweepCheckpointsUpdate = defineUpdate<CheckpointsView, [SweepCheckpoints]>('sweepCheckpoints');
 
 /** Signal twins for tools that can only signal: same names, and two short forms. */
 export const SIGNAL_TWINS: readonly (readonly [signal: string, message: MessageName])[] = [
@@ -35,6 +40,8 @@ export const updateNamed = (name: MessageName) => defineUpdate<DecisionRecord, [
 export const statusQuery = defineQuery<RunStatus>('status');
 export const estimateQuery = defineQuery<Estimate | null>('estimate');
 export const metricsQuery = defineQuery<RunMetrics>('metrics');
+/** What the run saved, how long it lives, and what a sweep would delete; without `keepLast` by the config's. */
+export const checkpointsQuery = defineQuery<CheckpointsView, [{ readonly keepLast?: number }?]>('checkpoints');
 export const spendQuery = defineQuery<RunSpend>('spend');
 
 /** The run's cap in USD, told to a child while it runs; null where there is none any more. */
@@ -81,7 +88,11 @@ export type RunStatus = {
   readonly weights: SavedWeights | null;
   /** Where training could go on from; after a degeneration, weights from before it. */
   readonly resume: Pick<ResumePoint, 'latest' | 'restoreFrom'>;
+  /** What it saved on the service, in short; the query `checkpoints` has it all. */
+  readonly checkpoints: CheckpointSummary;
   readonly spend: RunSpend;
+  /** What the run took of the services, call by call: its tokens as they were sent, and the calls whose answers were lost. */
+  readonly usage: Usage;
   readonly decisions: readonly DecisionRecord[];
   readonly notices: readonly string[];
   /** Wall time by part, in ms. */
@@ -100,6 +111,9 @@ export type RunSpend = Spend & {
 };
 
 export type RunMetrics = { readonly rows: readonly MetricsRow[]; readonly rowsInAll: number; readonly file: string | null };
+
+/** What `tidyCheckpoints` takes: paths to look at and paths to delete. */
+export type TidyOrder = { readonly look: readonly string[]; readonly remove: readonly string[] };
 
 /** What `distill` returns. */
 export type RunResult = {

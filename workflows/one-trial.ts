@@ -32,7 +32,11 @@ export async function attemptSlot(order: TrialOrder, open: OpenSlot): Promise<{ 
   const summary = await rollouts(order.plan).runTrial.executeWithOptions({ summary: order.summary }, [
     { run, trialId, task, who, model, maxTurns, trains },
   ]);
-  const paid = addPaid(open.paid, summary);
+  const paid = {
+    ...addPaid(open.paid, summary),
+    replayedTokens: open.paid.replayedTokens + summary.replayedTokens,
+    reboughtTokens: open.paid.reboughtTokens + summary.reboughtTokens,
+  };
   if (mayRetry(summary, retry, order.plan.infraRetries)) return { again: { slot, stage: 'sample', retry: retry + 1, paid } };
   return { trial: { ...summary, ...paid } };
 }

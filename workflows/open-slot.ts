@@ -3,14 +3,21 @@ import type { TrialSummary } from '../core/run/trial.ts';
 
 /** A slot that is not filled: how often it was tried and what that took, or its trial, which only lacks its score. */
 export type OpenSlot =
-  | { readonly slot: string; readonly stage: 'sample'; readonly retry: number; readonly paid: Paid }
+  | { readonly slot: string; readonly stage: 'sample'; readonly retry: number; readonly paid: PaidTries }
   | { readonly slot: string; readonly stage: 'score'; readonly trial: TrialSummary };
 
-export const unstarted = (slot: string): OpenSlot => ({ slot, stage: 'sample', retry: 0, paid: NOTHING_PAID });
+/** What the attempts at a slot took, with how much of it came from the books of attempts that died. */
+export type PaidTries = Paid & Pick<TrialSummary, 'replayedTokens' | 'reboughtTokens'>;
+
+export const unstarted = (slot: string): OpenSlot => ({
+  slot,
+  stage: 'sample',
+  retry: 0,
+  paid: { ...NOTHING_PAID, replayedTokens: 0, reboughtTokens: 0 },
+});
 
 /** What a slot took so far. */
 export function paidIn(open: OpenSlot): Paid {
-  if (open.stage === 'sample') return open.paid;
-  const { meters, sent, lost, usd } = open.trial;
+  const { meters, sent, lost, usd } = open.stage === 'sample' ? open.paid : open.trial;
   return { meters, sent, lost, usd };
 }

@@ -45,7 +45,9 @@ async function confirmed(run: Run): Promise<boolean> {
 
 async function preflight(run: Run): Promise<void> {
   const input = { run: run.pinned.ref };
-  run.facts.checks = await paid(run, () => modelChecks().checkModels(input));
+  const { checks, usage } = await paid(run, () => modelChecks().checkModels(input));
+  run.facts.checks = checks;
+  await run.book(usage);
   failOn(run);
   run.facts.checks = [...run.facts.checks, ...(await sandboxChecks(run.pinned.plan).checkSandbox(input))];
   failOn(run);

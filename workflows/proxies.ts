@@ -1,6 +1,9 @@
 import { ActivityCancellationType, proxyActivities } from '@temporalio/workflow';
+import type { CheckpointActivities } from '../activities/checkpoints.ts';
 import type { EvaluationActivities } from '../activities/evaluation.ts';
 import type { InputActivities } from '../activities/inputs.ts';
+import type { KeepTrainingActivities } from '../activities/keep-training.ts';
+import type { KeptTrialsActivities } from '../activities/kept-trials.ts';
 import type { MetricsActivities } from '../activities/metrics.ts';
 import type { MirrorActivities } from '../activities/mirror.ts';
 import type { PreflightActivities, SandboxActivities } from '../activities/preflight.ts';
@@ -11,10 +14,16 @@ import type { TrainingActivities } from '../activities/training.ts';
 import type { WarmupActivities } from '../activities/warm-up.ts';
 import type { WarmupTrainingActivities } from '../activities/warm-up-training.ts';
 import type { RunPlan } from '../core/run/pinned-run.ts';
+import { keepQueueOf } from '../core/training/keep-queue.ts';
+
+/** Before the long queues of trials and scores of all runs: somebody waits for it. The lower number goes first; 3 is the usual one. */
+const SOON = { priorityKey: 2 };
 
 /** Short work on files and numbers: tried a few times, then the run fails with the last reason. */
 const BRIEF = {
+  priority: SOON,
   startToCloseTimeout: '2 minutes',
+  heartbeatTimeout: '15s',
   retry: { initialInterval: '200ms', maximumInterval: '10s', maximumAttempts: 8 },
 } as const;
 
@@ -28,6 +37,19 @@ export const briefActivities = () =>
   proxyActivities<InputActivities & MetricsActivities & EvaluationActivities & PromotionActivities & MirrorActivities & WarmupActivities>(
     BRIEF,
   );
+
+/** Tells in its answer what failed; tried again later by those who need it. */
+export const checkpointCare = () =>
+  proxyActivities<CheckpointActivities>({
+    priority: SOON,
+    startToCloseTimeout: '30 minutes',
+    heartbeatTimeout: '30s',
+    retry: { ...PATIENT, maximumAttempts: 5 },
+  });
+
+/** What was paid for is put away however long the store is out of reach. */
+export const keepingTrials = () =>
+  proxyActivities<KeptTrialsActivities>({ priority: SOON, startToCloseTimeout: '2 minutes', heartbeatTimeout: '15s', retry: PATIENT });
 
 export const modelChecks = () =>
   proxyActivities<PreflightActivities>({
@@ -56,12 +78,23 @@ export const rollouts = ({ queues, episodeTimeoutMs }: RunPlan) =>
 /** What a trial may take beside the agent's own time: sandbox build, set-up and verifier. */
 const TRIAL_OVERHEAD_MS = 30 * 60_000;
 
-export const teacher = () => proxyActivities<TeacherActivities>({ startToCloseTimeout: '1 hour', heartbeatTimeout: '30s', retry: PATIENT });
+export const teacher = () => proxyActivities<TeacherActivities>({ startToCloseTimeout: '1 hour', heartbeatTimeout: '10s', retry: PATIENT });
 
 export const training = ({ queues }: RunPlan) =>
   proxyActivities<TrainingActivities & WarmupTrainingActivities>({
     taskQueue: queues.training,
     startToCloseTimeout: '24 hours',
+    // An attempt that comes again only waits for what its forerunner sent: short, so that it comes soon.
+    heartbeatTimeout: '10s',
+    retry: PATIENT,
+  });
+
+/** Ends when it is cancelled, which nobody waits for. */
+export const keeping = ({ queues }: RunPlan) =>
+  proxyActivities<KeepTrainingActivities>({
+    taskQueue: keepQueueOf(queues.training),
+    startToCloseTimeout: '365 days',
     heartbeatTimeout: '30s',
+    cancellationType: ActivityCancellationType.TRY_CANCEL,
     retry: PATIENT,
   });

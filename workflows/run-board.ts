@@ -3,10 +3,11 @@ import { METERS, type Meter } from '../core/measures/meters.ts';
 import { solveRateOf } from '../core/measures/rates.ts';
 import { isUnknown, unpricedIn } from '../core/measures/spend.ts';
 import { addUsage } from '../core/measures/usage.ts';
+import { summaryOf } from '../core/training/checkpoint-view.ts';
 import { currentDetails } from './current-details.ts';
 import { estimateQuery, metricsQuery, type RunSpend, type RunStatus, spendQuery, statusQuery } from './messages.ts';
 import type { RunDesk } from './run-desk.ts';
-import { forecastOf, type RunFacts, resumeOf } from './run-state.ts';
+import { forecastOf, pinsIn, type RunFacts, resumeOf } from './run-state.ts';
 import { SEARCH_ATTRIBUTES } from './search-attributes.ts';
 
 /** Shows a run to the world: queries, search attributes and the Web UI's current details. Decides nothing. */
@@ -85,7 +86,9 @@ export class RunBoard {
       handoff: facts.handoff,
       weights: facts.weights,
       resume: { latest, restoreFrom },
+      checkpoints: summaryOf(facts.ledger, pinsIn(this.facts), Date.now()),
       spend: this.spend(),
+      usage: facts.usage,
       decisions: this.desk().decisions,
       notices: facts.notices,
       wallMs: facts.wallMs,

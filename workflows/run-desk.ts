@@ -1,6 +1,7 @@
 import { condition, setHandler } from '@temporalio/workflow';
 import { z } from 'zod';
 import { type DecisionRecord, MAX_NAME_CHARS, MAX_REASON_CHARS, MESSAGES, type MessageName, messageForm } from '../core/run/decision.ts';
+import { head, keptDecisions, refusedLine } from '../core/run/decision-book.ts';
 import type { Wait } from '../core/run/phase.ts';
 import { SIGNAL_TWINS, signalNamed, updateNamed } from './messages.ts';
 
@@ -20,9 +21,6 @@ const ALSO_ANSWERS: Partial<Record<MessageName, readonly Wait['kind'][]>> = {
 
 /** Messages that say more than their name, and where. */
 const ANSWER_FIELD: Partial<Record<MessageName, string>> = { setBudget: 'maxUsd', decidePromotion: 'approve' };
-
-/** Refused signals that are kept, the newest: the book goes into the status, which a flood of them would make too large to be read. */
-const MAX_REFUSED = 50;
 
 export type DeskState = {
   readonly decisions: readonly DecisionRecord[];
@@ -44,13 +42,13 @@ export class RunDesk {
   maxUsd: number | null;
   paused: boolean;
   stopping: boolean;
-  private readonly book: DecisionRecord[];
+  private book: readonly DecisionRecord[];
   private waits: number;
   private readonly room: DeskRoom;
 
   constructor(room: DeskRoom, state?: DeskState) {
     this.room = room;
-    this.book = [...(state?.decisions ?? [])];
+    this.book = state?.decisions ?? [];
     this.waits = state?.waits ?? 0;
     this.maxUsd = state?.maxUsd ?? null;
     this.paused = state?.paused ?? false;
@@ -99,9 +97,7 @@ export class RunDesk {
   }
 
   private refuse(record: DecisionRecord): void {
-    this.book.push(record);
-    const refused = this.book.filter((line) => !line.applied);
-    if (refused.length > MAX_REFUSED) this.book.splice(this.book.indexOf(refused[0] as DecisionRecord), 1);
+    this.book = keptDecisions([...this.book, refusedLine(record)]);
     this.room.changed();
   }
 
@@ -148,7 +144,7 @@ export class RunDesk {
   private apply(name: MessageName, input: unknown): DecisionRecord {
     const answered = this.waitAnsweredBy(name);
     const record: DecisionRecord = { ...recordOf(name, input), waitId: answered, applied: true, refusal: null };
-    this.book.push(record);
+    this.book = keptDecisions([...this.book, record]);
     if (answered !== null) this.waitingFor = null; // at once: the next message may come before the workflow itself goes on
     if (name === 'setBudget') this.maxUsd = record.answer as number;
     if (name === 'pause') this.paused = true;
@@ -181,8 +177,6 @@ function recordOf(name: MessageName, input: unknown): Omit<DecisionRecord, 'wait
     answer: typeof answer === 'number' || typeof answer === 'boolean' ? answer : null,
   };
 }
-
-const head = (text: string, maxChars: number) => (text.length <= maxChars ? text : `${text.slice(0, maxChars - 1)}…`);
 
 const told = (line: DecisionRecord) =>
   `${line.message}${line.answer === null ? '' : ` ${line.answer}`} by ${line.by} through ${line.via} at ${line.at}`;

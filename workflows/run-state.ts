@@ -4,6 +4,7 @@ import type { StatePath } from '../core/ids.ts';
 import type { MetricsRow } from '../core/measures/metrics-row.ts';
 import { NO_USAGE, type Usage } from '../core/measures/usage.ts';
 import type { TrialCosts } from '../core/money/reservations.ts';
+import { head } from '../core/run/decision-book.ts';
 import type { Outcome, Phase } from '../core/run/phase.ts';
 import type { PinnedRun } from '../core/run/pinned-run.ts';
 import {
@@ -22,12 +23,18 @@ import {
   type TrainingRef,
 } from '../core/run/results.ts';
 import { stepOfName } from '../core/run/step-name.ts';
-import type { PinnedTask, PublishedSampler } from '../core/run/trial.ts';
+import type { PublishedSampler, TaskList } from '../core/run/trial.ts';
 import type { WarmupProgress } from '../core/run/warm-up.ts';
+import { type CheckpointLedger, NO_LEDGER } from '../core/training/checkpoint-ledger.ts';
+import { type Pins, pinsOf } from '../core/training/checkpoint-pins.ts';
 import { type CheckpointBook, NO_CHECKPOINTS, type ResumePoint, resumePoint } from '../core/training/checkpoints.ts';
 
 /** Rows kept in the workflow; all of them are in `metrics.jsonl`. */
 const ROWS_KEPT = 50;
+
+/** Notices kept, the newest, and their characters: a run of many steps has many, and all go with its status. */
+const NOTICES_KEPT = 100;
+const NOTICE_CHARS = 1_000;
 
 /** All that a run knows of itself: plain data, so that it can be carried into a new execution. */
 export type RunFacts = {
@@ -41,7 +48,7 @@ export type RunFacts = {
   /** The newest interim evaluations, the last one last. */
   interim: readonly EvalResult[];
   /** The training tasks that interim evaluations use; null before the first. */
-  interimTasks: readonly PinnedTask[] | null;
+  interimTasks: TaskList | null;
   training: TrainingRef | null;
   /** What steps sample from. */
   sampler: PublishedSampler | null;
@@ -50,6 +57,8 @@ export type RunFacts = {
   /** The newest saved training state, by the name of its step. */
   savedState: { readonly name: string; readonly path: StatePath } | null;
   checkpoints: CheckpointBook;
+  /** All that was saved, and how long it lives. */
+  ledger: CheckpointLedger;
   /** Null where none is planned, or before its trajectories are there. */
   warmup: WarmupProgress | null;
   /** Steps that are finished. */
@@ -92,6 +101,7 @@ export function newFacts(nowMs: number): RunFacts {
     published: null,
     savedState: null,
     checkpoints: NO_CHECKPOINTS,
+    ledger: NO_LEDGER,
     warmup: null,
     step: 0,
     rows: [],
@@ -115,6 +125,10 @@ export function newFacts(nowMs: number): RunFacts {
 export function addRow(facts: RunFacts, row: MetricsRow): void {
   facts.rows = [...facts.rows, row].slice(-ROWS_KEPT);
   facts.rowsInAll++;
+}
+
+export function addNotice(facts: RunFacts, notice: string): void {
+  facts.notices = [...facts.notices, head(notice, NOTICE_CHARS)].slice(-NOTICES_KEPT);
 }
 
 export function evaluationOf(facts: RunFacts, label: EvalLabel): EvalResult {
@@ -149,7 +163,7 @@ export function forecastOf(facts: RunFacts): number | null {
 function aheadUsd(facts: RunFacts): number {
   if (!facts.pinned) return 0;
   const { plan, train, holdout } = facts.pinned;
-  return evaluationsAheadUsd({ ...plan, nTrain: train.length, nHoldout: holdout.length }, facts);
+  return evaluationsAheadUsd({ ...plan, nTrain: train.count, nHoldout: holdout.count }, facts);
 }
 
 /**
@@ -161,4 +175,11 @@ export function resumeOf({ checkpoints, guard, rows }: Pick<RunFacts, 'checkpoin
   if (killStreakFrom === null) return resumePoint(checkpoints);
   const first = rows.find(({ step }) => step === killStreakFrom);
   return resumePoint(checkpoints, first ? stepOfName(first.sampler) : killStreakFrom);
+}
+
+/** Which checkpoints the run needs now, and why. */
+export function pinsIn(facts: RunFacts): Pins {
+  const { ledger, sampler, published, savedState, checkpoints: book, weights: final, adapter } = facts;
+  const uses = { sampler, published, savedState: savedState?.path ?? null, book, resume: resumeOf(facts), final };
+  return pinsOf(ledger, { ...uses, isPromoted: adapter !== null });
 }

@@ -5,11 +5,15 @@ import type { Outcome, Phase } from '../core/run/phase.ts';
 import type { PinnedRun } from '../core/run/pinned-run.ts';
 import type { TrainingRef } from '../core/run/results.ts';
 import type { PublishedSampler } from '../core/run/trial.ts';
+import type { SavedPath } from '../core/training/checkpoint-ledger.ts';
+import { CheckpointKeeping } from './checkpoint-keeping.ts';
+import { answerAboutCheckpoints } from './checkpoint-messages.ts';
+import { KeepAlive } from './keep-alive.ts';
 import { capSignal, type RunResult } from './messages.ts';
 import { briefActivities } from './proxies.ts';
 import { RunBoard } from './run-board.ts';
 import { type DeskState, RunDesk } from './run-desk.ts';
-import { newFacts, type RunFacts } from './run-state.ts';
+import { addNotice, newFacts, type RunFacts } from './run-state.ts';
 
 /** Thrown through the phases when a person stops the run; `distill` saves what there is and ends it. */
 export class RunStopped extends Error {}
@@ -27,6 +31,9 @@ export type RunCarry = { readonly facts: RunFacts; readonly desk: DeskState };
 export const isCarry = (value: unknown): value is RunCarry =>
   typeof value === 'object' && value !== null && 'facts' in value && 'desk' in value;
 
+/** Makes again what the run needs of these checkpoints, which are gone. */
+export type Restore = (run: Run, gone: ReadonlySet<SavedPath>) => Promise<void>;
+
 /** A run in progress: its facts, the desk that takes messages, the board that shows it, and the moves all phases share. */
 export class Run {
   readonly facts: RunFacts;
@@ -34,16 +41,25 @@ export class Run {
   readonly board: RunBoard;
   /** Saves what was trained before the run waits for money, which may take long. */
   saveBeforeWaiting: () => Promise<void> = async () => {};
+  readonly keepAlive: KeepAlive;
+  readonly keeping: CheckpointKeeping;
+  private readonly restore: Restore;
+  private lookedAtMs = Date.now();
 
-  constructor(carry?: RunCarry) {
-    this.facts = carry?.facts ?? newFacts(Date.now());
+  constructor(restore: Restore, carry?: RunCarry) {
+    this.restore = restore;
+    this.facts = { ...newFacts(Date.now()), ...carry?.facts };
+    this.keeping = new CheckpointKeeping(this);
     this.board = new RunBoard(this.facts, () => this.desk);
     this.desk = new RunDesk(
       { spentUsd: () => this.facts.spend.usd, ended: () => this.facts.phase === 'ended', changed: () => this.board.refresh() },
       carry?.desk,
     );
+    this.keepAlive = new KeepAlive(() => this.desk.waitingFor !== null);
     this.desk.open();
     this.board.refresh();
+    answerAboutCheckpoints(this);
+    this.keeping.start();
   }
 
   get pinned(): PinnedRun {
@@ -59,6 +75,11 @@ export class Run {
   get sampler(): PublishedSampler {
     if (!this.facts.sampler) throw new Error('no sampler yet');
     return this.facts.sampler;
+  }
+
+  get published(): PublishedSampler {
+    if (!this.facts.published) throw new Error('nothing is published yet');
+    return this.facts.published;
   }
 
   /** Runs one phase, and books its wall time under its name. */
@@ -84,7 +105,7 @@ export class Run {
   }
 
   note(notice: string): void {
-    this.facts.notices = [...this.facts.notices, notice];
+    addNotice(this.facts, notice);
     this.board.refresh();
   }
 
@@ -93,6 +114,16 @@ export class Run {
     while (this.desk.paused && !this.desk.stopping)
       await this.desk.ask('pause', 'paused by a person', [...this.commands('resume'), ...this.commands('stop')]);
     if (this.desk.stopping) throw new RunStopped();
+    await this.lookAround();
+  }
+
+  /** After a wait or a long piece of work: what expired meanwhile is made again before anything relies on it. */
+  async lookAround(): Promise<void> {
+    const sinceMs = Date.now() - this.lookedAtMs;
+    this.lookedAtMs = Date.now();
+    const gone = await this.keeping.takeStock(sinceMs);
+    if (gone.size > 0) await this.restore(this, gone);
+    this.keeping.wake();
   }
 
   /** Counts finished work, and what its trials cost: `trialUsd` as their activity found it. What was booked of it while it was open goes. */
@@ -103,6 +134,14 @@ export class Run {
     if (trials) this.facts.trialCosts = withBatch(this.facts.trialCosts, trials.kind, trials.trialUsd);
     await this.tally();
     this.facts.bookedUsd = this.facts.spend.usd;
+  }
+
+  /** Counts what a call beside that work took, e.g. a save: what is open stays open. */
+  async bookBeside(usage: Usage): Promise<void> {
+    const beforeUsd = this.facts.spend.usd;
+    this.facts.usage = addUsage(this.facts.usage, usage);
+    await this.tally();
+    this.facts.bookedUsd += this.facts.spend.usd - beforeUsd;
   }
 
   /** Counts what work took that is not finished, all of it so far. */
@@ -177,8 +216,9 @@ export class Run {
   }
 }
 
-/** How every child ends with its run. */
+/** How every child ends with its run. A worker that has lost a long batch from its memory computes it anew within one workflow task: the usual 10 s are short for that on a busy machine. */
 export const CHILD = {
+  workflowTaskTimeout: '30s',
   parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
   cancellationType: ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
-};
+} as const;

@@ -1,8 +1,9 @@
-import { allHandlersFinished, condition, continueAsNew, startChild, workflowInfo } from '@temporalio/workflow';
+import { allHandlersFinished, CancellationScope, condition, continueAsNew, startChild, workflowInfo } from '@temporalio/workflow';
 import type { SamplerPath, StatePath } from '../core/ids.ts';
 import { isExhausted } from '../core/measures/billing.ts';
+import type { Usage } from '../core/measures/usage.ts';
 import type { Outcome } from '../core/run/phase.ts';
-import type { StepResult } from '../core/run/results.ts';
+import type { StepResult, TrainingRef } from '../core/run/results.ts';
 import { stepName } from '../core/run/step-name.ts';
 import type { PublishedSampler } from '../core/run/trial.ts';
 import { type ResumePoint, withCheckpoint } from '../core/training/checkpoints.ts';
@@ -35,7 +36,10 @@ export async function trainSteps(run: Run): Promise<Outcome | null> {
     if (!isLast && run.facts.step % plan.samplerRefreshEvery === 0) await refreshSampler(run);
     // The end of a run saves what the last step left; an evaluation that comes before must not put it at risk.
     if (isLast ? isInterimDue(run) : run.facts.step % plan.saveStateEvery === 0) await saveCheckpoint(run);
-    if (isInterimDue(run)) await evaluateInterim(run, await publish(run));
+    if (isInterimDue(run)) {
+      await publish(run);
+      await evaluateInterim(run);
+    }
   }
   return null;
 }
@@ -48,7 +52,7 @@ function runStep(run: Run, number: number): Promise<StepResult> {
     label: `step ${number}`,
     what: `step ${number}`,
     kind: 'training',
-    trials: Math.min(plan.tasksPerBatch, run.pinned.train.length) * plan.groupSize,
+    trials: Math.min(plan.tasksPerBatch, run.pinned.train.count) * plan.groupSize,
     start: (allowance, begun?: StepDone) => {
       const input = { run: ref, trialPrefix, plan, step: number, sampler: run.sampler, training: run.training, guard, money, allowance };
       return startChild(step, {
@@ -61,14 +65,33 @@ function runStep(run: Run, number: number): Promise<StepResult> {
   });
 }
 
-/** Makes the student, once. */
+/** Makes the student, once, and has it kept alive from here on. */
 export async function openTraining(run: Run): Promise<void> {
-  run.facts.training ??= await paid(run, () => training(run.pinned.plan).openTraining({ run: run.pinned.ref }));
+  run.facts.training ??= await paid(run, () =>
+    CancellationScope.nonCancellable(() => training(run.pinned.plan).openTraining({ run: run.pinned.ref })),
+  );
+  run.keepAlive.start(run.pinned, run.training.at.generation);
+}
+
+/** Everything that was trained is saved, or given up: the service need not hold it any longer. */
+export async function closeTraining(run: Run): Promise<void> {
+  await run.keepAlive.stop();
+  if (run.facts.training) await training(run.pinned.plan).closeTraining({ training: run.facts.training });
+}
+
+/** Where training stands after a call, what that cost, and what a person should know of it. */
+async function bookTraining(
+  run: Run,
+  call: Usage & { readonly training: TrainingRef; readonly notices: readonly string[] },
+): Promise<void> {
+  run.facts.training = call.training;
+  for (const notice of call.notices) run.note(notice);
+  if (Object.keys(call.meters).length > 0) await run.bookBeside(call);
 }
 
 async function bookStep(run: Run, result: StepResult): Promise<void> {
   run.facts.step = result.row.step;
-  run.facts.training = { ...run.training, nextSeqId: result.nextSeqId };
+  run.facts.training = result.training;
   run.facts.guard = result.guard;
   addRow(run.facts, result.row);
   for (const warning of result.row.warnings) run.note(`step ${result.row.step}: ${warning}`);
@@ -84,14 +107,18 @@ export async function refreshSampler(run: Run): Promise<SamplerPath> {
 }
 
 /** Publishes the current weights for sampling as `step-NNNN`, once. What the steps sample from stays as it is. */
-async function publish(run: Run): Promise<PublishedSampler> {
+export async function publish(run: Run): Promise<PublishedSampler> {
   const name = stepName(run.facts.step);
   if (run.facts.published?.version === name) return run.facts.published;
-  const order = { run: run.pinned.ref, training: run.training, name };
+  const order = { run: run.pinned.ref, training: run.training, name: freeName(run, 'sampler', name) };
   const summary = `${name} · sampler`;
-  const saved = await paid(run, () => training(run.pinned.plan).saveSampler.executeWithOptions({ summary }, [order]));
-  run.facts.training = { ...run.training, nextSeqId: saved.nextSeqId };
+  // A save that was started is finished and booked, whatever happens to the run around it.
+  const saved = await paid(run, () =>
+    CancellationScope.nonCancellable(() => training(run.pinned.plan).saveSampler.executeWithOptions({ summary }, [order])),
+  );
   run.facts.published = { kind: 'sampler', model: run.pinned.plan.student.model, path: saved.path, version: name };
+  await bookTraining(run, saved);
+  run.keeping.saved({ path: saved.path, kind: 'sampler', name, step: run.facts.step });
   return run.facts.published;
 }
 
@@ -103,12 +130,21 @@ export async function saveState(run: Run, name = stepName(run.facts.step)): Prom
 async function saveStateUnpaid(run: Run, name: string): Promise<StatePath> {
   const { savedState } = run.facts;
   if (savedState?.name === name) return savedState.path;
-  const saved = await training(run.pinned.plan).saveState.executeWithOptions({ summary: `${name} · state` }, [
-    { run: run.pinned.ref, training: run.training, name },
-  ]);
-  run.facts.training = { ...run.training, nextSeqId: saved.nextSeqId };
+  const saved = await CancellationScope.nonCancellable(() =>
+    training(run.pinned.plan).saveState.executeWithOptions({ summary: `${name} · state` }, [
+      { run: run.pinned.ref, training: run.training, name: freeName(run, 'state', name) },
+    ]),
+  );
   run.facts.savedState = { name, path: saved.path };
+  await bookTraining(run, saved);
+  run.keeping.saved({ path: saved.path, kind: 'state', name, step: run.facts.step });
   return saved.path;
+}
+
+/** What the service keeps it under: what expired may still hold its name there. */
+function freeName({ facts }: Run, kind: 'sampler' | 'state', name: string): string {
+  const before = facts.ledger.entries.filter((entry) => entry.kind === kind && entry.name === name).length;
+  return before === 0 ? name : `${name}-${before + 1}`;
 }
 
 /** Saves the state that the last finished step left, and enters it in the book, with its sampler where it was published. */
@@ -152,7 +188,11 @@ function whereToGoOn({ latest, restoreFrom }: ResumePoint): string {
 
 /** Goes on in a new execution with a short history; no child is open here. */
 export async function startAnew(run: Run): Promise<never> {
+  await run.keepAlive.stop();
+  await run.keeping.stop();
   await condition(allHandlersFinished);
   run.bookWallTime();
-  return continueAsNew<typeof distill>(null, { facts: run.facts, desk: run.desk.carry() });
+  // What was imported is among the evaluations by now.
+  const pinned = { ...run.pinned, importedBaselines: { teacher: null, student: null } };
+  return continueAsNew<typeof distill>(null, { facts: { ...run.facts, pinned }, desk: run.desk.carry() });
 }

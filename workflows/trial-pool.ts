@@ -1,55 +1,52 @@
-import { CancellationScope, condition, isCancellation, setHandler, workflowInfo } from '@temporalio/workflow';
+import { CancellationScope, condition, isCancellation, setHandler, sleep, workflowInfo } from '@temporalio/workflow';
+import type { BlobRef } from '../core/ids.ts';
 import { addPaid, NOTHING_PAID, type Paid } from '../core/measures/usage.ts';
 import type { TrialLedger } from '../core/money/trial-ledger.ts';
+import { MOST_TRIALS_OPEN } from '../core/run/batch-sizes.ts';
+import type { PlayedSlot } from '../core/run/kept-trials.ts';
 import type { Slot } from '../core/run/slots.ts';
-import type { PinnedTask, TrialSummary } from '../core/run/trial.ts';
+import type { PinnedTask } from '../core/run/trial.ts';
 import { billingPauseIn, paidInFailure } from './broken-off.ts';
+import { type CarriedSlots, costOf, FilledSlots } from './filled-slots.ts';
 import { progressQuery, type TrialProgress } from './messages.ts';
 import { type OpenSlot, paidIn, unstarted } from './open-slot.ts';
-
-/** A place in a batch (task × attempt) and what came of it; a trial that was tried again keeps its slot. */
-export type Slotted = { readonly slot: string; readonly trial: TrialSummary };
 
 /** A slot of a batch of tasks. */
 export type TaskSlot = Slot<PinnedTask>;
 
-/** All that a pool needs to know of a slot that is filled. */
-export type Pooled = { readonly slot: string; readonly trial: Pick<TrialSummary, 'executed' | 'passed'> };
-
-/** What a filled slot took, and what is still to be paid for it. */
-export type SlotCost = { readonly paid: Paid; readonly heldUsd: number };
+/** Trials that one workflow task starts: the SDK ends one that computes for 5 s, and tries it again for as long as it does. */
+export const MOST_STARTED_AT_ONCE = 32;
 
 /** Why a pool cannot go on by itself. */
 export type Halt = { readonly reason: 'budget' | 'billing' | 'cancelled'; readonly told: string };
 
 /** What a pool hands to the next execution, or to a parent that starts it again. */
-export type PoolState<Result> = { readonly done: readonly Result[]; readonly open: readonly OpenSlot[] };
+export type PoolState = { readonly done: CarriedSlots; readonly open: readonly OpenSlot[] };
 
-export type PoolOrder<Result> = {
+export type PoolOrder = {
+  /** What a person reads beside the progress. */
   readonly label: string;
+  readonly run: BlobRef;
   readonly slots: readonly TaskSlot[];
-  readonly state: PoolState<Result> | null;
+  /** What an earlier execution did of it. */
+  readonly state: PoolState | null;
   readonly ledger: TrialLedger;
-  readonly costOf: (result: Result) => SlotCost;
 };
 
 /** Fills one slot, or says how it stands when it must be tried again. `reached` notes on the way what must not be done twice. */
-export type Filler<Result> = (
+export type Filler = (
   slot: TaskSlot,
   open: OpenSlot,
   reached: (open: OpenSlot) => void,
-) => Promise<{ readonly done: Result } | { readonly again: OpenSlot }>;
-
-/** A workflow may have 2,000 activities open; many fewer keep it quick, and a trial has one at a time. */
-const MOST_RUNNING = 500;
+) => Promise<{ readonly done: PlayedSlot } | { readonly again: OpenSlot }>;
 
 /**
  * Fills the slots of a batch, at most `concurrency` at once and each only when its reservation fits, and answers the `progress` query.
  * Stops starting new ones when the history grows long: what is left then goes to the next execution.
  */
-export class TrialPool<Result extends Pooled> {
-  readonly done: Result[];
-  private readonly order: PoolOrder<Result>;
+export class TrialPool {
+  private readonly done: FilledSlots;
+  private readonly order: PoolOrder;
   private readonly waiting: OpenSlot[];
   private readonly slots: ReadonlyMap<string, TaskSlot>;
   private readonly running = new Map<string, OpenSlot>();
@@ -57,32 +54,38 @@ export class TrialPool<Result extends Pooled> {
   private brokenOff: Paid = NOTHING_PAID;
   private halt: Halt | null = null;
 
-  constructor(order: PoolOrder<Result>) {
+  constructor(order: PoolOrder) {
+    const { run, slots, state } = order;
     this.order = order;
-    this.slots = new Map(order.slots.map((slot) => [slot.id, slot]));
-    this.done = [...(order.state?.done ?? [])];
-    const begun = new Map([...this.done, ...(order.state?.open ?? [])].map((known) => [known.slot, known]));
-    this.waiting = [...(order.state?.open ?? []), ...order.slots.filter(({ id }) => !begun.has(id)).map(({ id }) => unstarted(id))];
+    this.slots = new Map(slots.map((slot) => [slot.id, slot]));
+    this.done = new FilledSlots(
+      run,
+      slots.map(({ id }) => id),
+      state?.done,
+    );
+    const open = state?.open ?? [];
+    const opened = new Set(open.map(({ slot }) => slot));
+    this.waiting = [...open, ...slots.filter(({ id }) => !this.done.has(id) && !opened.has(id)).map(({ id }) => unstarted(id))];
     setHandler(progressQuery, () => this.progress());
   }
 
-  get size(): number {
-    return this.order.slots.length;
+  get count(): { readonly done: number; readonly all: number } {
+    return { done: this.done.count, all: this.order.slots.length };
   }
 
   /** True when every slot is filled. */
   get complete(): boolean {
-    return this.done.length === this.order.slots.length;
+    return this.done.count === this.order.slots.length;
   }
 
   /** What all slots took, those included that were broken off and will be filled again. */
   get paid(): Paid {
-    return addPaid(...this.done.map((result) => this.order.costOf(result).paid), ...this.waiting.map(paidIn), this.brokenOff);
+    return addPaid(this.done.paid, ...this.waiting.map(paidIn), this.brokenOff);
   }
 
-  /** Slots that stand as they were made keep nothing; the others must not lose what they took. */
-  get state(): PoolState<Result> {
-    return { done: this.done, open: this.waiting.filter((open) => open.stage === 'score' || open.retry > 0) };
+  /** What came of the slots so far, as it travels. Slots that stand as they were made keep nothing; the others must not lose what they took. */
+  async keep(): Promise<PoolState> {
+    return { done: await this.done.keep(), open: this.waiting.filter((open) => open.stage === 'score' || open.retry > 0) };
   }
 
   /** The least cap under which one more slot can be filled, and under which all can, as far as is known. */
@@ -96,13 +99,22 @@ export class TrialPool<Result extends Pooled> {
    * Returns null when every slot is filled or the history is full, else why it cannot go on; nothing runs any more then. When one slot fails
    * for good, no more are started, and it rejects once the running ones have ended.
    */
-  async fill(concurrency: number, filler: Filler<Result>): Promise<Halt | null> {
-    const places = Math.min(concurrency, MOST_RUNNING);
+  async fill(concurrency: number, filler: Filler): Promise<Halt | null> {
+    const places = Math.min(concurrency, MOST_TRIALS_OPEN);
+    let startedAtOnce = 0;
     for (;;) {
-      // Also when cancelled: what still runs is ending, and must have ended before anything is made of the rest.
-      await CancellationScope.nonCancellable(() => condition(() => this.running.size === 0 || this.mayStart(places)));
+      if (!this.mayStart(places)) {
+        // Also when cancelled: what still runs is ending, and must have ended before anything is made of the rest.
+        await CancellationScope.nonCancellable(() => condition(() => this.running.size === 0 || this.mayStart(places)));
+        startedAtOnce = 0;
+      } else if (startedAtOnce === MOST_STARTED_AT_ONCE) {
+        await CancellationScope.nonCancellable(() => sleep(1));
+        startedAtOnce = 0;
+      }
       const next = this.mayStart(places) ? this.waiting.shift() : undefined;
+      if (next === undefined && this.running.size > 0) continue;
       if (next === undefined) break;
+      startedAtOnce++;
       this.start(next, filler);
     }
     if (this.failures.length > 0) throw this.failures[0];
@@ -123,7 +135,7 @@ export class TrialPool<Result extends Pooled> {
     return open.stage === 'score' ? Math.max(0, perTrialUsd - open.trial.usd) : perTrialUsd;
   }
 
-  private start(open: OpenSlot, filler: Filler<Result>): void {
+  private start(open: OpenSlot, filler: Filler): void {
     const slot = this.slots.get(open.slot);
     if (!slot) throw new Error(`${open.slot} is no slot of this batch`);
     this.order.ledger.reserve(open.slot, this.reservation(open));
@@ -134,10 +146,10 @@ export class TrialPool<Result extends Pooled> {
     );
   }
 
-  private ended(open: OpenSlot, next: { readonly done: Result } | { readonly again: OpenSlot }): void {
-    const { paid, heldUsd } = 'done' in next ? this.order.costOf(next.done) : { paid: paidIn(next.again), heldUsd: 0 };
+  private ended(open: OpenSlot, next: { readonly done: PlayedSlot } | { readonly again: OpenSlot }): void {
+    const { paid, heldUsd } = 'done' in next ? costOf(next.done) : { paid: paidIn(next.again), heldUsd: 0 };
     this.settle(open, paid.usd, heldUsd);
-    if ('done' in next) this.done.push(next.done);
+    if ('done' in next) this.done.add(next.done);
     else this.waiting.unshift(next.again);
   }
 
@@ -159,19 +171,10 @@ export class TrialPool<Result extends Pooled> {
   }
 
   private progress(): TrialProgress {
-    const trials = this.done.map((result) => result.trial);
-    const count = (test: (trial: Pooled['trial']) => boolean) => trials.filter(test).length;
     const { label, slots, ledger } = this.order;
-    return {
-      label,
-      trials: slots.length,
-      done: trials.length,
-      running: this.running.size,
-      executed: count((trial) => trial.executed),
-      passed: count((trial) => trial.passed),
-      infraFailed: count((trial) => !trial.executed),
-      spentUsd: ledger.spentUsd,
-      reservedUsd: ledger.reservedUsd,
-    };
+    const { count: done, executed, passed } = this.done;
+    const { spentUsd, reservedUsd } = ledger;
+    const counts = { done, running: this.running.size, executed, passed, infraFailed: done - executed };
+    return { label, trials: slots.length, ...counts, spentUsd, reservedUsd };
   }
 }

@@ -8,7 +8,7 @@ import { afford, paid, withMoney } from './run-money.ts';
 import { openTraining, saveState, startAnew } from './training-loop.ts';
 
 /** The name of the state that a warm-up leaves: where training goes on from when no step has saved one. */
-const STATE_NAME = 'warmup';
+export const WARMUP_STATE = 'warmup';
 
 /** Supervised updates on the teacher's own episodes, before the first step. Does nothing where none is planned, and nothing twice. */
 export async function warmUp(run: Run): Promise<void> {
@@ -19,8 +19,12 @@ export async function warmUp(run: Run): Promise<void> {
     while (warmupOf(run).updates < run.pinned.plan.warmup.steps) {
       if (workflowInfo().continueAsNewSuggested) await startAnew(run);
       await update(run);
+      const { updates } = warmupOf(run);
+      const isLast = updates === run.pinned.plan.warmup.steps;
+      if (!isLast && updates % run.pinned.plan.saveStateEvery === 0)
+        await saveState(run, `${WARMUP_STATE}-${String(updates).padStart(4, '0')}`);
     }
-    const statePath = await saveState(run, STATE_NAME);
+    const statePath = await saveState(run, WARMUP_STATE);
     run.facts.warmup = { ...warmupOf(run), statePath };
     run.facts.checkpoints = { ...run.facts.checkpoints, warmupState: statePath };
   });
@@ -46,13 +50,13 @@ async function collected(run: Run): Promise<BlobRef> {
     label: 'warm-up',
     what: "the teacher's play for the warm-up",
     kind: 'teacher',
-    trials: train.length * warmup.rolloutsPerTask,
+    trials: train.count * warmup.rolloutsPerTask,
     start: (allowance, begun?: CollectDone) => {
       const input = { run: ref, trialPrefix, plan, teacher, tasks: train, allowance };
       return startChild(collect, {
         workflowId: `${runId}.warmup`,
         args: begun ? [input, begun] : [input],
-        staticSummary: `warm-up: the teacher on ${train.length} training tasks × ${warmup.rolloutsPerTask}`,
+        staticSummary: `warm-up: the teacher on ${train.count} training tasks × ${warmup.rolloutsPerTask}`,
         ...CHILD,
       });
     },
@@ -76,7 +80,8 @@ async function update(run: Run): Promise<void> {
     CancellationScope.nonCancellable(() => training(plan).trainWarmup.executeWithOptions({ summary }, [order])),
   );
   await CancellationScope.nonCancellable(async () => {
-    run.facts.training = { ...run.training, nextSeqId: trained.nextSeqId };
+    run.facts.training = trained.training;
+    for (const notice of trained.notices) run.note(`warm-up: ${notice}`);
     run.facts.warmup = { ...warmupOf(run), updates: number, lossNatsPerToken: trained.row.loss_nats_per_token };
     await briefActivities().noteWarmup({ run: ref, row: trained.row });
     await run.book(trained);

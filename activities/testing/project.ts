@@ -2,13 +2,18 @@ import { chmod, mkdir, mkdtemp, readdir, realpath, rm, writeFile } from 'node:fs
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { ApplicationFailure } from '@temporalio/common';
+import type { BlobRef } from '../../core/ids.ts';
 import { HarnessDocument } from '../../core/run/agents.ts';
+import type { KeptTrials } from '../../core/run/kept-trials.ts';
 import type { StartInput } from '../../core/run/start-input.ts';
+import type { TrialSummary } from '../../core/run/trial.ts';
 import { BlobStore } from '../../services/blobs/blob-store.ts';
 import { FileObjectStore } from '../../services/blobs/file-object-store.ts';
+import type { ObjectStore } from '../../services/blobs/object-store.ts';
 import { HarnessStore } from '../../services/stores/harness-store.ts';
 import { createInputActivities } from '../inputs.ts';
-import { RunFolder } from '../run-folder.ts';
+import { createKeptTrialsActivities } from '../kept-trials.ts';
+import { type RunFiles, type RunPlace, runFiles } from '../run-files.ts';
 import { RunRecords } from '../run-records.ts';
 
 export const CONFIG = `
@@ -47,19 +52,23 @@ export const REWARDING = 'echo 0 > "$LOGS_DIR/verifier/reward.txt"\n';
 /** A project root in a temp folder: config, template, split files, and tasks a, b (to train on), x, y (held out). */
 export class Project implements AsyncDisposable {
   readonly root: string;
+  readonly objects: ObjectStore;
   readonly blobs: BlobStore;
   readonly records: RunRecords;
   readonly harnesses: HarnessStore<HarnessDocument>;
 
-  private constructor(root: string) {
+  private constructor(root: string, objects?: ObjectStore) {
     this.root = root;
-    this.blobs = new BlobStore(new FileObjectStore(join(root, 'blobs')));
+    this.objects = objects ?? new FileObjectStore(join(root, 'blobs'));
+    this.blobs = new BlobStore(this.objects);
+    this.folderOf = runFiles(this.objects, root);
     this.records = new RunRecords(this.blobs);
     this.harnesses = new HarnessStore(join(root, '.stillroom/harnesses'), HarnessDocument);
   }
 
-  static async make(): Promise<Project> {
-    const project = new Project(await realpath(await mkdtemp(join(tmpdir(), 'stillroom-activities-'))));
+  /** With `objects`, as on another machine that shares their store. */
+  static async make(objects?: ObjectStore): Promise<Project> {
+    const project = new Project(await realpath(await mkdtemp(join(tmpdir(), 'stillroom-activities-'))), objects);
     for (const id of ['a', 'b', 'x', 'y']) await project.task(id);
     await project.file('run.toml', CONFIG);
     await project.file('job.json', JSON.stringify(TEMPLATE));
@@ -87,22 +96,29 @@ export class Project implements AsyncDisposable {
     return (await readdir(join(this.root, folder)).catch(() => [])).sort();
   }
 
-  folderOf = (runDir: string): RunFolder => new RunFolder(this.root, runDir);
+  readonly folderOf: (run: RunPlace) => RunFiles;
 
   inputs(records = this.records) {
     const settings = { runRoot: 'runs', taskQueues: { control: 'c', rollouts: 'r', training: 't' } };
     return createInputActivities({
       records,
       blobs: this.blobs,
+      objects: this.objects,
       projectRoot: this.root,
       settings,
-      folderOf: this.folderOf,
       harnesses: this.harnesses,
     });
   }
 
   resolve(input: Partial<StartInput> = {}, { runId = 'first', executionId = 'e1' } = {}) {
     return this.inputs().resolveRun({ runId, executionId, input: { ...INPUT, ...input } });
+  }
+
+  /** Trials of a batch, kept as a run keeps them; each in a slot of its own, in this order. */
+  async kept(run: BlobRef, trials: readonly TrialSummary[]): Promise<KeptTrials> {
+    const played = trials.map((trial, place) => ({ slot: String(place).padStart(6, '0'), trial, score: null }));
+    const list = await createKeptTrialsActivities({ records: this.records, blobs: this.blobs }).keepTrials({ run, trials: played });
+    return { lists: [list], count: trials.length };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
 import { type Command, Option } from 'commander';
 import { endWithParent } from '../../services/processes/index.ts';
-import { type Environment, readAppSettings, readEnvironment } from '../../services/settings/index.ts';
+import { ALL_ROLES, type Environment, readAppSettings, readEnvironment } from '../../services/settings/index.ts';
 import type { Console } from '../console.ts';
 import { type Override, parseOverride } from '../demo/overrides.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -59,7 +59,7 @@ async function demo(console: Console, options: Options): Promise<number> {
   const found = readEnvironment();
   const environment = { ...found, sandbox: options.sandbox ?? found.sandbox };
   const settings = readAppSettings();
-  const given = stackOptions(options, settings, environment, { trainer: true, workers: [null] });
+  const given = stackOptions(options, settings, environment, { trainer: true, workers: [ALL_ROLES] });
   const interrupt = onInterrupt();
   endWithParent(() => process.emit('SIGTERM'));
   try {

@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
 import { endWithParent } from '../../services/processes/index.ts';
-import { readAppSettings, readEnvironment } from '../../services/settings/index.ts';
+import { ROLE_SYNTAX, readAppSettings, readEnvironment } from '../../services/settings/index.ts';
 import { COMMAND } from '../command-name.ts';
 import type { Console } from '../console.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { wholeNumber } from '../input/number.ts';
-import { ROLES, workerRoles } from '../input/roles.ts';
+import { workerRoles } from '../input/roles.ts';
 import { isAbort, onInterrupt } from '../interrupt.ts';
 import { type StackFlags, stackOptions } from '../stack/options.ts';
 import { type Stack, startStack } from '../stack/stack.ts';
@@ -15,23 +15,31 @@ import { endStack } from '../stack/stopping.ts';
 import { addCommand, run } from './command.ts';
 import { addStackFlags } from './stack-flags.ts';
 
-type Options = StackFlags & { readonly json?: boolean; readonly trainer: boolean; readonly workers: number; readonly roles?: string };
+type Options = StackFlags & {
+  readonly json?: boolean;
+  readonly trainer: boolean;
+  readonly workers: number;
+  readonly role?: readonly string[];
+};
 
 export function addUp(program: Command): void {
   const command = addCommand(program, 'up', 'start Temporal, the embedded trainer and workers here, until Ctrl-C');
   addStackFlags(command)
     .option('--no-trainer', 'use the training service that TINKER_BASE_URL and TINKER_API_KEY name')
-    .option('--workers <n>', 'worker processes', wholeNumber(0), 1)
-    .option('--roles <list>', `what they do: ${ROLES.join(',')}; default: all`, workerRoles)
+    .option('--role <roles>', `a worker process and what it does: ${ROLE_SYNTAX}; may be repeated; default: the settings'`, addRoles)
+    .option('--workers <n>', 'how many of each worker process', wholeNumber(0), 1)
     .action(run<Options, []>(up));
 }
+
+const addRoles = (text: string, before: readonly string[] = []) => [...before, workerRoles(text)];
 
 async function up(console: Console, options: Options): Promise<number> {
   const embedded = options.trainer && !process.env.TINKER_BASE_URL;
   if (!embedded && !process.env.TINKER_API_KEY)
     throw new CliError('without the embedded trainer, set TINKER_API_KEY (and TINKER_BASE_URL for a service of your own)');
-  const workers = Array.from({ length: options.workers }, () => options.roles ?? null);
-  const given = stackOptions(options, readAppSettings(), readEnvironment(), { trainer: embedded, workers });
+  const settings = readAppSettings();
+  const workers = (options.role ?? settings.workers.processes).flatMap((roles) => Array<string>(options.workers).fill(roles));
+  const given = stackOptions(options, settings, readEnvironment(), { trainer: embedded, workers });
   const interrupt = onInterrupt();
   endWithParent(() => process.emit('SIGTERM'));
   let stack: Stack | null = null;

@@ -4,23 +4,27 @@ import { constants } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { endWithParent } from '../../services/processes/index.ts';
-import { PROJECT_ROOT, readEnvironment } from '../../services/settings/index.ts';
+import { ALL_ROLES, PROJECT_ROOT, ROLE_SYNTAX, readEnvironment } from '../../services/settings/index.ts';
 import type { Console } from '../console.ts';
-import { ROLES, workerRoles } from '../input/roles.ts';
+import { portNumber, wholeNumber } from '../input/number.ts';
+import { workerRoles } from '../input/roles.ts';
 import { addCommand, run } from './command.ts';
 
-type Options = { readonly json?: boolean; readonly roles?: string };
+type Options = { readonly json?: boolean; readonly role: string; readonly slots?: number; readonly metricsPort?: number };
 
 export function addWorker(program: Command): void {
   addCommand(program, 'worker', 'run one more worker for the Temporal server that the environment names')
-    .option('--roles <list>', `what it does: ${ROLES.join(',')}; default: all`, workerRoles)
+    .option('--role <roles>', `what it does: ${ROLE_SYNTAX}`, workerRoles, ALL_ROLES)
+    .option('--slots <n>', "how much of its one role it does at once; default: the settings'", wholeNumber(1))
+    .option('--metrics-port <n>', "port for Prometheus to read; default: the settings', or none", portNumber)
     .action(run<Options, []>(runWorker));
 }
 
 /** Runs the worker in our place; it gets our signals and ends when we end. Its ready line is on stdout, its log on stderr. */
-async function runWorker(console: Console, { roles }: Options): Promise<number> {
+async function runWorker(console: Console, { role, slots, metricsPort }: Options): Promise<number> {
   const { python, sandbox } = readEnvironment();
-  const child = spawn(process.execPath, [join(PROJECT_ROOT, 'worker.ts'), ...(roles === undefined ? [] : ['--roles', roles])], {
+  const flags = [...['--role', role], ...flag('--slots', slots), ...flag('--metrics-port', metricsPort)];
+  const child = spawn(process.execPath, [join(PROJECT_ROOT, 'worker.ts'), ...flags], {
     cwd: PROJECT_ROOT,
     stdio: ['pipe', 'inherit', 'inherit'],
     env: { ...process.env, STILLROOM_PYTHON: python, STILLROOM_SANDBOX: sandbox, STILLROOM_PARENT_FD: '0' },
@@ -31,7 +35,9 @@ async function runWorker(console: Console, { roles }: Options): Promise<number> 
     if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
   };
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, passOn);
-  if (console.interactive) console.remark('worker starting; Ctrl-C stops it after what it does now');
+  if (console.interactive) console.remark('worker starting; Ctrl-C ends it after what it does now, a second one at once');
   const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
   return signal === null ? (code ?? 1) : 128 + constants.signals[signal];
 }
+
+const flag = (name: string, value: number | undefined) => (value === undefined ? [] : [name, `${value}`]);

@@ -1,6 +1,9 @@
 import { join } from 'node:path';
 import { AgentRefused, findAgent, HarnessDocument } from '../../core/run/agents.ts';
+import { openObjectStore } from '../../services/blobs/open.ts';
+import { readAppSettings } from '../../services/settings/index.ts';
 import { HarnessStore } from '../../services/stores/harness-store.ts';
+import { openShelf } from '../../services/stores/open-shelf.ts';
 import { StoreDamaged } from '../../services/stores/version-index.ts';
 import { StoreError, type StoreProblem } from '../../services/stores/version-refs.ts';
 import type { Problem } from './problems.ts';
@@ -14,17 +17,22 @@ const KINDS: Readonly<Record<StoreProblem, Problem['kind']>> = {
   dangling_alias: 'agent_version',
 };
 
-/** Why the agent cannot be run, as this machine's store knows it; null when it can. */
+/** Why the agent cannot be run, as the project's store knows it; null when it can. */
 export async function agentProblem(projectRoot: string, agent: string): Promise<Problem | null> {
-  const store = new HarnessStore(join(projectRoot, '.stillroom/harnesses'), HarnessDocument);
   try {
-    await findAgent(agent, (name, ref) => store.load(name, ref));
+    await findAgent(agent, async (name, ref) => (await storedAgents(projectRoot)).load(name, ref));
     return null;
   } catch (error) {
     const kind = kindOf(error);
     if (kind === null) throw error;
     return { kind, message: `--agent: ${(error as Error).message}` };
   }
+}
+
+async function storedAgents(projectRoot: string): Promise<HarnessStore<HarnessDocument>> {
+  const settings = readAppSettings(projectRoot);
+  const objects = await openObjectStore(settings);
+  return new HarnessStore(openShelf('harnesses', join(projectRoot, '.stillroom'), settings.blobStore, objects), HarnessDocument);
 }
 
 function kindOf(error: unknown): Problem['kind'] | null {

@@ -9,8 +9,12 @@ export type StackOptions = {
   readonly dbFile: string;
   /** Port of the embedded trainer; null uses the service that TINKER_BASE_URL and TINKER_API_KEY name. */
   readonly trainerPort: number | null;
-  /** Roles of each worker process; null is all roles. */
-  readonly workers: readonly (string | null)[];
+  /** Roles of each worker process, e.g. `all` or `control,training`. */
+  readonly workers: readonly string[];
+  /** How long a worker may take to end what it runs. */
+  readonly drainSeconds: number;
+  /** Port of the first worker's metrics, each next one's is one higher; null for none. */
+  readonly metricsPort: number | null;
   readonly environment: Environment;
 };
 
@@ -35,6 +39,8 @@ export function stackOptions(
     dbFile: flags.state === undefined ? settings.temporal.dbFile : join(stateDir, 'temporal.db'),
     trainerPort: parts.trainer ? (flags.trainerPort ?? settings.trainer.port) : null,
     workers: parts.workers,
+    drainSeconds: settings.workers.drainSeconds,
+    metricsPort: settings.workers.metricsPort ?? null,
     environment,
   };
 }

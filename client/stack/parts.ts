@@ -5,6 +5,8 @@ import type { StackOptions } from './options.ts';
 
 /** Any key of this form opens the embedded trainer, which only this machine reaches. */
 const LOCAL_KEY = 'tml-local-demo';
+/** How long a worker may take to end what it does not wait for any more: sandboxes and the harbor process. */
+const CLEAN_UP_MS = 13_000;
 const READY = /"ready":\s*true/;
 
 /** The embedded trainer. Its state survives it, so it may be started again at any time. */
@@ -21,11 +23,13 @@ export function trainer(port: number, { stateDir }: StackOptions): ProcessSpec {
 }
 
 /** A worker of our own dev server; variables that lead elsewhere are taken away. */
-export function worker(index: number, roles: string | null, { environment, port, trainerPort, stateDir }: StackOptions): ProcessSpec {
+export function worker(index: number, roles: string, options: StackOptions): ProcessSpec {
+  const { environment, port, trainerPort, stateDir, metricsPort, drainSeconds } = options;
+  const metrics = metricsPort === null ? [] : ['--metrics-port', `${metricsPort + index}`];
   return {
     name: index === 0 ? 'worker' : `worker-${index + 1}`,
     command: process.execPath,
-    args: [join(PROJECT_ROOT, 'worker.ts'), '--state', stateDir, ...(roles === null ? [] : ['--roles', roles])],
+    args: [join(PROJECT_ROOT, 'worker.ts'), '--state', stateDir, '--role', roles, ...metrics],
     cwd: PROJECT_ROOT,
     env: {
       ...LOCAL_SERVER_ONLY,
@@ -37,7 +41,7 @@ export function worker(index: number, roles: string | null, { environment, port,
     },
     ready: { kind: 'line', pattern: READY },
     readyTimeoutMs: 120_000,
-    stopGraceMs: 15_000,
+    stopGraceMs: drainSeconds * 1000 + CLEAN_UP_MS,
     leash: 'self',
   };
 }

@@ -1,7 +1,7 @@
 import type { Evidence } from '../../core/gate/evidence.ts';
 import { METERS, type Meter } from '../../core/measures/meters.ts';
 import type { SpendLine } from '../../core/measures/spend.ts';
-import { NOTHING_SENT } from '../../core/measures/usage.ts';
+import { NO_USAGE, NOTHING_SENT } from '../../core/measures/usage.ts';
 import type { EvalLabel, EvalResult, GateVerdict } from '../../core/run/results.ts';
 import { evaluationOf } from '../../core/run/testing/facts.ts';
 import type { RunResult, RunSpend, RunStatus } from '../../workflows/messages.ts';
@@ -31,6 +31,8 @@ export function runStatus(known: Partial<RunStatus>): RunStatus {
     weights: null,
     resume: { latest: null, restoreFrom: null },
     spend: runSpend({}),
+    checkpoints: { saved: 0, firstEnd: null, warning: null },
+    usage: NO_USAGE,
     decisions: [],
     notices: [],
     wallMs: {},

@@ -31,3 +31,9 @@ export function bar(done: number, all: number, width: number): string {
 
 /** A p-value as reported: no more digits than it has, and never exactly zero. */
 export const pValue = (p: number): string => (p < 0.0001 ? 'p < 0.0001' : `p = ${p.toFixed(4)}`);
+
+/** `1.2 MB`, in powers of a thousand. */
+export function bytes(value: number): string {
+  const power = value < 1000 ? 0 : Math.min(4, Math.floor(Math.log10(value) / 3));
+  return `${power === 0 ? value : (value / 1000 ** power).toFixed(1)} ${['B', 'kB', 'MB', 'GB', 'TB'][power]}`;
+}

@@ -44,17 +44,34 @@ const withRatio = (value: string, ratio: number | null) => (ratio === null ? val
 
 const tokens = (mean: number | null) => (mean === null ? DASH : mean < 100 ? mean.toFixed(1) : count(Math.round(mean)));
 
+const DISTURBED =
+  'of trials whose worker died: sampled tokens answered from their records, those bought in vain; calls without a recorded answer';
+
 function workTable(rows: readonly MetricsRow[], colors: Colors): string {
-  const head = ['step', 'updates', 'sampler age', 'time', 'USD', 'forecast USD'];
+  const wasDisturbed = rows.some(({ replayed_tokens, rebought_tokens, lost_calls }) => replayed_tokens + rebought_tokens + lost_calls > 0);
+  const head = [
+    'step',
+    'updates',
+    'sampler age',
+    ...(wasDisturbed ? ['replayed', 're-bought', 'lost'] : []),
+    'time',
+    'USD',
+    'forecast USD',
+  ];
   const cells = rows.map((row) => [
     `${row.step}`,
     `${row.optimizer_updates}`,
     `${row.sampler_staleness_steps}`,
+    ...(wasDisturbed ? [count(row.replayed_tokens), count(row.rebought_tokens), count(row.lost_calls)] : []),
     duration(row.wall_ms),
     ...money(row),
   ]);
   const isPriced = rows.every((row) => row.unpriced_meters.length === 0);
-  return [table(colors, head, cells, 0), ...(isPriced ? [] : [legend('+ ? is what has no price', colors)])].join('\n');
+  return [
+    table(colors, head, cells, 0),
+    ...(wasDisturbed ? [legend(DISTURBED, colors)] : []),
+    ...(isPriced ? [] : [legend('+ ? is what has no price', colors)]),
+  ].join('\n');
 }
 
 /** Cost and forecast. Meters without a price make them a lower bound; where no counted meter has one, nobody can say either. */

@@ -5,6 +5,7 @@ import type { Colors } from '../console.ts';
 import type { Failure } from '../failure.ts';
 import type { HeldUp } from '../held-up.ts';
 import { evaluationsTable, interimTable } from './evaluations-table.ts';
+import { count } from './format.ts';
 import { liveLines } from './live.ts';
 import { rowsTable } from './rows-table.ts';
 import { spendTable } from './spend-table.ts';
@@ -20,7 +21,7 @@ export type StatusReport = {
 
 /** The blocks of a run's status, a blank line between them: what it is, where it stands, what it learned, what it cost, who decided. Empty ones are left out. */
 export function statusText({ status, rows, heldUp, failure }: StatusReport, colors: Colors): string {
-  const { student, teacher, agent, checks, evaluations, interim, verdict, decisions, spend } = status;
+  const { student, teacher, agent, checks, evaluations, interim, verdict, decisions, spend, usage } = status;
   const blocks = [
     `${colors.bold(status.runId)}${agent ? `: ${agent}, student ${student}, teacher ${teacher}` : ''}`,
     ...(failure ? [colors.red(`failed (${failure.type}): ${failure.message}`)] : []),
@@ -31,9 +32,16 @@ export function statusText({ status, rows, heldUp, failure }: StatusReport, colo
     ...(interim.length > 0 ? [interimTable(interim, colors)] : []),
     ...(verdict ? [verdictLines(verdict, colors).join('\n')] : []),
     spendTable(spend, colors),
+    lostLine(usage),
     decisions.map(decisionLine).join('\n'),
   ];
   return blocks.filter((block) => block !== '').join('\n\n');
+}
+
+/** Empty when nothing was lost. */
+function lostLine({ lost }: RunStatus['usage']): string {
+  const calls = lost.length === 1 ? '1 call' : `${count(lost.length)} calls`;
+  return lost.length === 0 ? '' : `${calls} without a recorded answer, in the spend with all they could have cost`;
 }
 
 const checkLine = ({ name, ok, detail }: Check, colors: Colors) => `${ok ? colors.green('ok  ') : colors.red('FAIL')} ${name}: ${detail}`;

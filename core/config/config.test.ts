@@ -93,6 +93,17 @@ describe('parseRunConfig', () => {
   });
 });
 
+it.each([
+  [1 / 24, true],
+  [0.04, false],
+  [3650, true],
+  [3651, false],
+])('a checkpoint may live %d days: %s', (days, isOk) => {
+  const read = parseRunConfig(`${minimal}[checkpoints]\nttl_days = ${days}\n`, 'run.toml');
+  expect(read.ok).toBe(isOk);
+  if (!read.ok) expect(read.errors).toMatchObject([{ message: expect.stringContaining('ttl_days must be between an hour') }]);
+});
+
 describe('startProblems', () => {
   it('accepts the defaults and the keys that are built', () => {
     const built =
@@ -107,7 +118,6 @@ describe('startProblems', () => {
     ['rollout.compaction', '[rollout]\ncompaction = true\n'],
     ['train.overlap_steps', '[train]\noverlap_steps = 1\n'],
     ['wandb.enabled', '[wandb]\nenabled = true\n'],
-    ['checkpoints.keep_last', '[checkpoints]\nkeep_last = 1\n'],
   ])('refuses %s by name', (field, more) => {
     expect(startProblems(parsed(more))).toMatchObject([{ field, kind: 'not_built', message: expect.stringContaining(field) }]);
   });

@@ -37,7 +37,17 @@ export const sectionRules: { readonly [Name in SectionName]?: SectionRule<Name> 
     t.entropy_kill_mult < t.entropy_warn_mult ? 'entropy_kill_mult must not be below entropy_warn_mult' : null,
     t.length_kill_mult < t.length_warn_mult ? 'length_kill_mult must not be below length_warn_mult' : null,
   ],
+  checkpoints: (c) => [lifeRule(c.ttl_days)],
 };
+
+/** Services take lives of an hour to ten years. */
+const LEAST_DAYS = 1 / 24;
+const MOST_DAYS = 3650;
+
+function lifeRule(days: number | null): string | null {
+  if (days === null || (days >= LEAST_DAYS && days <= MOST_DAYS)) return null;
+  return `ttl_days must be between an hour (1/24, about 0.0417) and ${MOST_DAYS}; services take no other life`;
+}
 
 /** What is wrong between sections. */
 export function documentRules(config: RunConfig): (string | null)[] {

@@ -12,8 +12,6 @@ export const UNBUILT: readonly Unbuilt[] = [
   { field: 'rollout.compaction', asks: (c) => c.rollout.compaction, instead: 'use compaction = false' },
   { field: 'train.overlap_steps', asks: (c) => c.train.overlap_steps > 0, instead: 'use overlap_steps = 0' },
   { field: 'wandb.enabled', asks: (c) => c.wandb.enabled, instead: 'use enabled = false; rows are in metrics.jsonl' },
-  { field: 'checkpoints.ttl_days', asks: (c) => c.checkpoints.ttl_days !== null, instead: 'remove the key' },
-  { field: 'checkpoints.keep_last', asks: (c) => c.checkpoints.keep_last !== null, instead: 'remove the key' },
 ];
 
 /** Keys of the teacher that may be empty in a file that is only read, and name nothing to a run. */

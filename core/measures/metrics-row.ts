@@ -48,6 +48,9 @@ export type StepFacts = {
   readonly warnings: readonly string[];
   /** Tokens of this step alone. */
   readonly meters: MeterTokens;
+  readonly replayedTokens: number;
+  readonly reboughtTokens: number;
+  readonly lostCalls: number;
   readonly pricing: Pricing;
   readonly money: MoneySoFar;
   readonly wallMs: number;
@@ -122,6 +125,9 @@ export function metricsRow(facts: StepFacts) {
     teacher_prefill_tokens: meters.teacher_prefill ?? 0,
     teacher_cached_prefill_tokens: meters.teacher_cached_prefill ?? 0,
     teacher_sample_tokens: meters.teacher_sample ?? 0,
+    replayed_tokens: facts.replayedTokens,
+    rebought_tokens: facts.reboughtTokens,
+    lost_calls: facts.lostCalls,
     usd,
     cumulative_usd: spentUsd,
     unpriced_meters: blindTo,

@@ -4,7 +4,7 @@ import { parseRunConfig } from '../config/index.ts';
 import type { MoneySoFar, TrainResult } from '../run/results.ts';
 import { NO_GUARD_STATE } from '../run/results.ts';
 import { inSlotOrder } from '../run/slots.ts';
-import { trainedOf } from '../run/testing/facts.ts';
+import { trainedOf, trainingOf } from '../run/testing/facts.ts';
 import { addMeters, METERS, type MeterTokens } from './meters.ts';
 import { type ClosedScore, type ClosedTrial, closeTrainingStep } from './training-step.ts';
 import { NO_USAGE } from './usage.ts';
@@ -34,6 +34,8 @@ const trial: fc.Arbitrary<ClosedTrial> = fc.record({
   maskedTokens: count,
   overflow: fc.boolean(),
   usd: fc.double({ min: 0, max: 5, noNaN: true }),
+  replayedTokens: count,
+  reboughtTokens: count,
   meters,
   ...nothingElse,
 });
@@ -51,7 +53,14 @@ const batch = fc
   .array(fc.record({ trial, score: fc.option(score) }), { minLength: 1, maxLength: 12 })
   .map((trials) => trials.map((one, i) => ({ slot: `run-s0001-${String(i).padStart(3, '0')}-0`, ...one })));
 
-const TRAIN: TrainResult = { nextSeqId: 3, trained: trainedOf(), ...NO_USAGE, meters: { student_train: 15 }, wallMs: 1 };
+const TRAIN: TrainResult = {
+  training: trainingOf(),
+  notices: [],
+  trained: trainedOf(),
+  ...NO_USAGE,
+  meters: { student_train: 15 },
+  wallMs: 1,
+};
 const MONEY: MoneySoFar = { spentUsd: 0.1, stepUsd: [0.1], stepsAhead: 2, evaluationsAheadUsd: 0.3 };
 type Slotted = { readonly slot: string; readonly trial: ClosedTrial; readonly score: ClosedScore | null };
 const close = (trials: readonly Slotted[]) =>

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseRunConfig } from '../config/index.ts';
 import { type MoneySoFar, NO_GUARD_STATE, type TrainResult } from '../run/results.ts';
-import { trainedOf, trialOf } from '../run/testing/facts.ts';
+import { trainedOf, trainingOf, trialOf } from '../run/testing/facts.ts';
 import type { TrialSummary } from '../run/trial.ts';
 import type { TrainedBatch } from './metrics-row.ts';
 import { solveRateOf } from './rates.ts';
@@ -16,7 +16,13 @@ if (!parsed.ok) throw new Error('the config of this test must be valid');
 const { config } = parsed;
 
 const trial = (over: Partial<TrialSummary> = {}) => trialOf({ stopReason: null, ...over });
-const train = (over: Partial<TrainedBatch> = {}): TrainResult => ({ nextSeqId: 3, trained: trainedOf(over), ...NO_USAGE, wallMs: 1 });
+const train = (over: Partial<TrainedBatch> = {}): TrainResult => ({
+  training: trainingOf(),
+  notices: [],
+  trained: trainedOf(over),
+  ...NO_USAGE,
+  wallMs: 1,
+});
 const MONEY: MoneySoFar = { spentUsd: 0, stepUsd: [], stepsAhead: 0, evaluationsAheadUsd: 0 };
 const close = (trials: TrialSummary[], over: Partial<Parameters<typeof closeTrainingStep>[0]> = {}) =>
   closeTrainingStep({

@@ -23,6 +23,8 @@ export type ClosedTrial = Pick<
   | 'scoredTokens'
   | 'maskedTokens'
   | 'overflow'
+  | 'replayedTokens'
+  | 'reboughtTokens'
 > &
   Paid;
 export type ClosedScore = Pick<EpisodeScore, 'datums' | 'fragments' | 'overflowDropped' | 'overlongDropped' | 'trainUsd'> & Paid;
@@ -61,8 +63,11 @@ export function closeTrainingStep({ step, tasks, sampler, guard, money, trials, 
     overflowTrials: all.filter((trial) => trial.overflow).length,
     trained: train.trained,
     tripwire,
-    warnings: tripwire.breaches.map((breach) => told(breach)),
+    warnings: [...train.notices, ...tripwire.breaches.map((breach) => told(breach))],
     meters: usage.meters,
+    replayedTokens: sum(all.map((trial) => trial.replayedTokens)),
+    reboughtTokens: sum(all.map((trial) => trial.reboughtTokens)),
+    lostCalls: usage.lost.length,
     pricing: config.pricing,
     money,
     wallMs,
@@ -72,7 +77,7 @@ export function closeTrainingStep({ step, tasks, sampler, guard, money, trials, 
     row,
     ...usage,
     trialUsd: usualMostUsd(trials.map(({ trial, score }) => trial.usd + (score ? score.usd + score.trainUsd : 0))),
-    nextSeqId: train.nextSeqId,
+    training: train.training,
     guard: empty.guard,
     kill: tripwire.kill ? told(...tripwire.breaches.filter(({ level }) => level === 'kill')) : null,
     starved: empty.stop,

@@ -13,8 +13,8 @@ export type SentTokens = {
 export const NOTHING_SENT: SentTokens = { promptTokens: 0, sampledTokens: 0, scoredTokens: 0, trainedTokens: 0 };
 
 /**
- * A call that was sent and whose answer was never recorded, because its worker died: the service may have charged for it. It is
- * booked at what it was reserved for, so `sampledTokens` is the most that it could sample.
+ * A call that was sent and whose answer was never recorded, because its worker died, it was given up, or the service lost it: it may have
+ * been charged for. It is booked at what it was reserved for, so `sampledTokens` is the most that it could sample.
  */
 export type LostCall = {
   readonly kind: 'sample' | 'score' | 'train';

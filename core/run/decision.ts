@@ -22,6 +22,10 @@ export type SetBudget = z.infer<typeof SetBudget>;
 export const DecidePromotion = Decision.extend({ approve: z.boolean() });
 export type DecidePromotion = z.infer<typeof DecidePromotion>;
 
+/** Deletes checkpoints that are not needed, at once; how many of the last stay, where the config does not say or another number is meant. */
+export const SweepCheckpoints = Decision.extend({ keepLast: z.number().int().min(1).optional() });
+export type SweepCheckpoints = z.infer<typeof SweepCheckpoints>;
+
 /** Everything a person can tell a run. */
 export const MESSAGES = [
   'confirmCost',

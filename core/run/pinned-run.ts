@@ -1,7 +1,8 @@
 import type { BlobRef } from '../ids.ts';
 import type { TrialReserves } from '../money/reservations.ts';
+import type { KeepRules } from '../training/checkpoint-lives.ts';
 import type { EvalResult } from './results.ts';
-import type { ModelRef, PinnedTask } from './trial.ts';
+import type { ModelRef, TaskList } from './trial.ts';
 import type { WarmupPlan } from './warm-up.ts';
 
 /** The agent as a run pinned it: what harbor is told to run, and the hash of that. */
@@ -38,6 +39,7 @@ export type RunPlan = {
   readonly maxUsd: number | null;
   /** What to set aside for a trial. */
   readonly reserves: TrialReserves;
+  readonly checkpoints: KeepRules;
   /** Task queues of the roles that are not the run's own. */
   readonly queues: { readonly rollouts: string; readonly training: string };
 };
@@ -53,8 +55,8 @@ export type PinnedRun = {
   readonly promote: boolean;
   readonly yes: boolean;
   readonly plan: RunPlan;
-  readonly train: readonly PinnedTask[];
-  readonly holdout: readonly PinnedTask[];
+  readonly train: TaskList;
+  readonly holdout: TaskList;
   /** Evaluations that earlier runs measured and that stand for this run's; null where it measures itself. */
   readonly importedBaselines: { readonly teacher: EvalResult | null; readonly student: EvalResult | null };
   /** sha256 of what makes two evaluations comparable: task digests, budgets, sampling, agent, attempts. */

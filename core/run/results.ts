@@ -3,9 +3,11 @@ import type { Evidence } from '../gate/evidence.ts';
 import type { SamplerPath, StatePath } from '../ids.ts';
 import type { MetricsRow, TrainedBatch } from '../measures/metrics-row.ts';
 import type { Paid, Usage } from '../measures/usage.ts';
+import type { TrainingRef } from '../training/plan.ts';
 import type { ModelRef } from './trial.ts';
 
 export type { Spend } from '../measures/spend.ts';
+export type { TrainingRef } from '../training/plan.ts';
 
 /** A run's projected cost, see `estimateCost`. Null prices and costs mean unknown, never zero. */
 export type Estimate = CostEstimate;
@@ -43,12 +45,12 @@ export type HoldoutLabel = 'teacher' | 'student-before' | 'student-after';
 export type InterimLabel = `interim-${string}`;
 export type EvalLabel = HoldoutLabel | InterimLabel;
 
-/** Where the student's training lives on the service, and the sequence number its next call carries. */
-export type TrainingRef = { readonly sessionId: string; readonly modelId: string; readonly nextSeqId: number };
-
 /** What the optimizer did with one batch. */
 export type TrainResult = Usage & {
-  readonly nextSeqId: number;
+  /** Where training stands after it. */
+  readonly training: TrainingRef;
+  /** What a person should know, e.g. that the model had to be rebuilt. */
+  readonly notices: readonly string[];
   readonly trained: TrainedBatch;
   readonly wallMs: number;
 };
@@ -81,7 +83,8 @@ export type MoneySoFar = {
 /** A finished step: its row, and what the guards decided from it. */
 export type StepResult = Usage & {
   readonly row: MetricsRow;
-  readonly nextSeqId: number;
+  /** Where training stands after it. */
+  readonly training: TrainingRef;
   readonly guard: GuardState;
   /** What 95 % of its trials cost at most, in USD, with their scores and their share of the training; null where none was paid for. */
   readonly trialUsd: number | null;

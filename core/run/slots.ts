@@ -6,6 +6,17 @@ export function inSlotOrder<Filled extends { readonly slot: string }>(filled: re
 /** A slot, the task it is for, and its place in the batch as a person reads it. */
 export type Slot<Task> = { readonly id: string; readonly place: string; readonly task: Task };
 
+/** The batch that a trial is of: its slot's prefix. Null for what is no trial's id. */
+export function batchOf(trialId: string): string | null {
+  return /^(.+)-\d{3,}-\d+(-r\d+)?$/.exec(trialId)?.[1] ?? null;
+}
+
+/** The step whose batch that is; null for one of an evaluation or a warm-up. */
+export function stepOfBatch(batch: string): number | null {
+  const digits = /-s(\d+)$/.exec(batch)?.[1];
+  return digits === undefined ? null : Number(digits);
+}
+
 /** The slots of a batch of tasks × attempts. Their ids start every trial id in them. */
 export function slotsOf<Task>(prefix: string, tasks: readonly Task[], attempts: number): Slot<Task>[] {
   return tasks.flatMap((task, index) =>

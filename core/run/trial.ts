@@ -12,6 +12,9 @@ export type PublishedSampler = Extract<ModelRef, { readonly kind: 'sampler' }>;
 /** A task as the run pinned it: its directory may not change while the run lives. */
 export type PinnedTask = { readonly id: string; readonly path: string; readonly digest: string };
 
+/** Tasks as they travel: a list of them in the blob store, and how many they are. */
+export type TaskList = { readonly ref: BlobRef; readonly count: number };
+
 /** One attempt at one task, small enough for history. */
 export type TrialSpec = {
   readonly run: BlobRef;
@@ -54,6 +57,10 @@ export type TrialSummary = Paid & {
   readonly overflow: boolean;
   readonly lengthStops: number;
   readonly fragments: number;
+  /** Sampled tokens that an attempt which died had bought, and that were answered from its records. */
+  readonly replayedTokens: number;
+  /** Sampled tokens that an attempt which died had bought in vain: its calls were not made again. */
+  readonly reboughtTokens: number;
   readonly wallMs: number;
 };
 

@@ -1,10 +1,11 @@
 """Resident runner: many trials in one process, JSON lines in and out. `python -m stillroom_harbor.runner`
 
-In (stdin): {"op": "run", "id", "config": TrialConfig, "secrets": {NAME: value}, "events": bool} · {"op": "cancel", "id"} · end of
-file = cancel all, clean up, exit. `secrets` never reach a file: the agent reads them in memory.
+In (stdin): {"op": "run", "id", "config": TrialConfig, "secrets": {NAME: value}, "events": bool} · {"op": "cancel", "id"} ·
+{"op": "ping"} · end of file = cancel all, clean up, exit. `secrets` never reach a file: the agent reads them in memory.
 
 Out (stdout, nothing else is ever printed there):
 {"type": "ready", "pid", "harborVersion"}                 once, when trials can be sent
+{"type": "pong"}                                          the answer to a ping: the runner lives
 {"type": "event", "id", "event"}                          if `events`: a harbor TrialEvent (start, environment-start, agent-start, ...)
 {"type": "done", "id", "trialDir", "cancelled"}           result.json is written; it says how the trial went
 {"type": "failed", "id", "kind", "error"}                 no result.json; kind: bad-request | bad-trial | cancelled | crashed
@@ -92,6 +93,8 @@ class Runner:
                 case "cancel":
                     if task := self._trials.get(request["id"]):
                         task.cancel()
+                case "ping":
+                    self._protocol.send(type="pong")
                 case other:
                     raise ValueError(f"unknown op {other!r}")
         except Exception as error:

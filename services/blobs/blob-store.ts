@@ -52,6 +52,9 @@ export class BlobStore {
   }
 }
 
+/** The run that a blob goes with. @throws BlobMissing for what is no ref */
+export const runOfBlob = (ref: BlobRef): string => addressIn(ref).runId;
+
 export type RunBlobs = { put(bytes: Uint8Array): Promise<BlobRef> };
 
 type Address = { readonly runId: string; readonly digest: string };

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { access, link, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { access, link, mkdir, open, readdir, readFile, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { keyParts, type ObjectEntry, type ObjectKey, type ObjectStore, prefixParts } from './object-store.ts';
 
@@ -42,6 +42,7 @@ export class FileObjectStore implements ObjectStore {
 
   async delete(key: ObjectKey): Promise<void> {
     await rm(this.pathOf(key), { force: true });
+    await this.removeEmpty(keyParts(key).slice(0, -1));
   }
 
   async *list(prefix: string): AsyncIterable<ObjectEntry> {
@@ -59,6 +60,19 @@ export class FileObjectStore implements ObjectStore {
         const found = await orNull(stat(join(this.root, ...path)));
         if (found) yield { key: path.join('/'), bytes: found.size, modifiedAtMs: found.mtimeMs };
       }
+    }
+  }
+
+  /** Folders that hold nothing any more would be walked by every later listing. */
+  private async removeEmpty(parts: readonly string[]): Promise<void> {
+    for (let depth = parts.length; depth > 0; depth--) {
+      const folder = join(this.root, ...parts.slice(0, depth));
+      try {
+        await rmdir(folder);
+      } catch {
+        return; // something is in it, or somebody else removed it
+      }
+      this.madeDirectories.delete(folder);
     }
   }
 

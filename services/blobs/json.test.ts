@@ -33,6 +33,6 @@ it('what is not as expected is refused by its field', async () => {
 
 it('a blob that is no JSON is refused by its ref', async () => {
   const ref = await blobs.of('r').put(new TextEncoder().encode('{'));
-  for (const reading of [readJson(blobs, ref), getJson(blobs, ref, Places)])
-    await expect(reading).rejects.toMatchObject({ name: 'BlobUnexpected', message: expect.stringContaining(`blob ${ref}`) });
+  for (const reading of [() => readJson(blobs, ref), () => getJson(blobs, ref, Places)])
+    await expect(reading()).rejects.toMatchObject({ name: 'BlobUnexpected', message: expect.stringContaining(`blob ${ref}`) });
 });

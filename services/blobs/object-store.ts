@@ -20,6 +20,13 @@ export interface ObjectStore {
   list(prefix: string): AsyncIterable<ObjectEntry>;
 }
 
+/** What is kept below a prefix, at once: for what is known to be few. */
+export async function listed(objects: ObjectStore, prefix: string): Promise<ObjectEntry[]> {
+  const entries: ObjectEntry[] = [];
+  for await (const entry of objects.list(prefix)) entries.push(entry);
+  return entries;
+}
+
 /** A key or prefix that no store takes. */
 export class BadObjectKey extends Error {
   override readonly name = 'BadObjectKey';

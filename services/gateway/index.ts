@@ -11,6 +11,7 @@ export { PROOF_LIMITS, type ProofInput, type ProofResult, proveTokens } from './
 export type { CallNotice, ModelFailure, TrialRecord } from './record.ts';
 export type { ChatMessage, ChatRenderer, RendererFingerprint } from './renderer.ts';
 export { rendererFor, UnknownRendererError } from './renderers/index.ts';
+export { checkSample } from './sample-check.ts';
 export type { SpendLimit, TrialOptions } from './session.ts';
 export type { SampleRequest, SampleResult, TokenSampler } from './token-sampler.ts';
 

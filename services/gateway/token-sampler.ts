@@ -14,6 +14,8 @@ export type SampleResult = {
   readonly logprobs: Float32Array;
   readonly stop: 'stop' | 'length';
   readonly promptCacheHitTokens: number;
+  /** How often the call was submitted before, in vain. Absent: never. */
+  readonly resubmissions?: number;
 };
 
 /**

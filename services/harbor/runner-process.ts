@@ -6,10 +6,14 @@ import { z } from 'zod';
 import { RunnerDied } from './errors.ts';
 
 const STDERR_LINES_KEPT = 30;
+const SILENCE_LIMIT_MS = 30_000;
+/** A runner is pinged this many times within the limit. */
+const PINGS = 10;
 
 /** What the Python runner prints, one JSON object a line; see `stillroom_harbor/runner.py`. */
 const Message = z.discriminatedUnion('type', [
   z.object({ type: z.literal('ready'), pid: z.int(), harborVersion: z.string() }),
+  z.object({ type: z.literal('pong') }),
   z.object({ type: z.literal('event'), id: z.string(), event: z.string() }),
   z.object({ type: z.literal('done'), id: z.string(), trialDir: z.string(), cancelled: z.boolean() }),
   z.object({
@@ -20,7 +24,7 @@ const Message = z.discriminatedUnion('type', [
   }),
 ]);
 export type RunnerMessage = z.infer<typeof Message>;
-export type TrialMessage = Exclude<RunnerMessage, { type: 'ready' }>;
+export type TrialMessage = Exclude<RunnerMessage, { type: 'ready' | 'pong' }>;
 
 export type RunnerProcessOptions = {
   /** A Python that has harbor and (on Linux) bubblewrap. */
@@ -37,6 +41,8 @@ export type RunnerProcessOptions = {
   readonly onLog?: (line: string) => void;
   /** Time to import harbor and say `ready`; default 120 s (1-10 s on an idle or busy machine). */
   readonly startTimeoutMs?: number;
+  /** A runner that answers nothing for so long is killed; default 30 s, more than a busy one ever needs. */
+  readonly silenceLimitMs?: number;
 };
 
 /** One life of the Python runner: a line protocol over its stdin and stdout. It ends itself when its stdin does. */
@@ -46,6 +52,8 @@ export class RunnerProcess {
   #child: ChildProcessByStdio<Writable, Readable, Readable>;
   #alive = true;
   #log: string[] = [];
+  /** Pings since its last word. */
+  #unanswered = 0;
 
   private constructor(child: ChildProcessByStdio<Writable, Readable, Readable>, pid: number, onExit: Promise<void>) {
     this.#child = child;
@@ -81,6 +89,7 @@ export class RunnerProcess {
     } finally {
       clearTimeout(timer);
     }
+    runner.#watch(options.silenceLimitMs ?? SILENCE_LIMIT_MS);
     return runner;
   }
 
@@ -108,6 +117,20 @@ export class RunnerProcess {
     clearTimeout(timer);
   }
 
+  /**
+   * Kills a runner that has gone silent (stopped, or stuck): its trials would never end. Time is counted in our own pings, so that after a
+   * pause of this very process the runner's answers are heard first.
+   */
+  #watch(limitMs: number): void {
+    const timer = setInterval(() => {
+      if (this.#unanswered++ < PINGS) return this.send({ op: 'ping' });
+      this.#log.push(`it was killed because it had not answered for ${limitMs / 1000} s`);
+      this.#child.kill('SIGKILL');
+    }, limitMs / PINGS);
+    timer.unref();
+    void this.exited.then(() => clearInterval(timer));
+  }
+
   #listen(onLog: ((line: string) => void) | undefined, onMessage: (message: TrialMessage) => void, onReady: () => void): void {
     createInterface({ input: this.#child.stderr }).on('line', (line) => {
       this.#log.push(line);
@@ -115,10 +138,11 @@ export class RunnerProcess {
       onLog?.(line);
     });
     createInterface({ input: this.#child.stdout }).on('line', (line) => {
+      this.#unanswered = 0;
       const message = Message.safeParse(parseLine(line));
       if (!message.success) onLog?.(`unreadable line from the harbor runner: ${line.slice(0, 200)}`);
       else if (message.data.type === 'ready') onReady();
-      else onMessage(message.data);
+      else if (message.data.type !== 'pong') onMessage(message.data);
     });
   }
 }
@@ -131,7 +155,7 @@ function parseLine(line: string): unknown {
   }
 }
 
-function runnerEnv({ home, pluginDir, sandboxRoot, env }: RunnerProcessOptions): Record<string, string> {
+export function runnerEnv({ home, pluginDir, sandboxRoot, env }: RunnerProcessOptions): Record<string, string> {
   return {
     PATH: process.env.PATH ?? '/usr/bin:/bin',
     LANG: 'C.UTF-8',

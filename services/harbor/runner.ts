@@ -1,11 +1,13 @@
 import { mkdir } from 'node:fs/promises';
 import { TrialCrashed, TrialRefused } from './errors.ts';
 import { RunnerProcess, type RunnerProcessOptions, type TrialMessage } from './runner-process.ts';
+import { sweepSandboxes } from './sweep.ts';
 import type { TrialConfig } from './trial-config.ts';
 import { readTrialFiles } from './trial-files.ts';
 import { readTrial, type TrialOutcome, type TrialReading } from './trial-result.ts';
 
-const CLOSE_GRACE_MS = 20_000;
+/** A worker that is told to end is killed some seconds after its trials were handed over. */
+const CLOSE_GRACE_MS = 5_000;
 
 export type RunTrialOptions = TrialReading & {
   /** Values the agent reads in memory, e.g. `STILLROOM_GATEWAY_KEY`; they are never written to a file. */
@@ -100,6 +102,8 @@ export class HarborRunner implements AsyncDisposable {
     forget();
     // All of them ran in this process: a new one is only started by a later call.
     for (const trial of [...this.#waiting.values()]) trial.onDeath(process.death());
+    // One that was killed could not clear up; whether a later call comes, nobody knows.
+    if (!this.#closed) void sweepSandboxes(this.#options);
   }
 
   #deliver(message: TrialMessage): void {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { access, constants, mkdir, mkdtemp, readdir, rm, statfs } from 'node:fs/promises';
+import { access, constants, mkdir, mkdtemp, readdir, readFile, rm, statfs } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -25,10 +25,17 @@ export async function makeScratchDir(root: string): Promise<string> {
   await mkdir(root, { recursive: true });
   for (const name of await readdir(root)) {
     if (!name.startsWith(MACHINE_PREFIX)) continue;
-    const pid = Number(name.slice(MACHINE_PREFIX.length).split('-')[0]);
-    if (!isAlive(pid)) await rm(join(root, name), { recursive: true, force: true });
+    const [pid, born = ''] = name.slice(MACHINE_PREFIX.length).split('-');
+    if (!isAlive(Number(pid)) || (await bornAt(Number(pid))) !== born) await rm(join(root, name), { recursive: true, force: true });
   }
-  return mkdtemp(join(root, `${MACHINE_PREFIX}${process.pid}-`));
+  return mkdtemp(join(root, `${MACHINE_PREFIX}${process.pid}-${await bornAt(process.pid)}-`));
+}
+
+/** When a process was born, in clock ticks since boot: a later one with its pid is another. `0` where there is no /proc to tell. */
+async function bornAt(pid: number): Promise<string> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  // The name, in parentheses, may hold anything; see proc(5).
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '0';
 }
 
 function isAlive(pid: number): boolean {

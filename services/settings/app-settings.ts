@@ -1,13 +1,16 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
+import { isBucket, isFolderOrBucket, type StoreLocation, storeLocation } from './blob-store.ts';
 import { PROJECT_ROOT } from './environment.ts';
+import { ALL_ROLES, ROLE_SYNTAX, rolesIn } from './worker-roles.ts';
 
 export const SETTINGS_FILE = 'temporal.config.json';
 
 const port = z.int().min(1).max(65_535);
 const slots = z.int().min(1);
 const queue = z.string().min(1);
+const roles = z.string().refine((text) => rolesIn(text) !== null, { error: `must be ${ROLE_SYNTAX}` });
 
 /** The app settings as written. Every key is optional and every unknown one an error; defaults are for one machine. */
 export const AppSettingsSchema = z
@@ -27,6 +30,20 @@ export const AppSettingsSchema = z
         rolloutSlots: slots.default(8).describe('Trials that one worker runs at once.'),
         trainingSlots: slots.default(8).describe('Training and scoring calls that one worker has open at once.'),
         maxCachedWorkflows: slots.default(100).describe('Workflows that one worker keeps in memory.'),
+        drainSeconds: z
+          .number()
+          .min(0)
+          .default(10)
+          .describe('How long a worker that is told to end lets what it runs come to its own end, before other workers get it.'),
+        metricsHost: z.string().min(1).default('127.0.0.1').describe('Address on which a worker serves its Prometheus metrics.'),
+        metricsPort: port
+          .optional()
+          .describe('Port of the metrics; without one there are none. The second worker of `stillroom up` has the next port, and so on.'),
+        processes: z
+          .array(roles)
+          .min(1)
+          .default([ALL_ROLES])
+          .describe(`The worker processes of \`stillroom up\`, each by its roles: ${ROLE_SYNTAX}.`),
       })
       .prefault({})
       .describe('How much one worker process takes on.'),
@@ -34,7 +51,15 @@ export const AppSettingsSchema = z
       .string()
       .min(1)
       .default('.stillroom/blobs')
-      .describe('Folder of the blob store: tokens and transcripts. Relative to the project root.'),
+      .refine(isFolderOrBucket, 'must be a folder, or s3://BUCKET or s3://BUCKET/PREFIX (parts of letters, digits and . _ : @ -)')
+      .describe(
+        'What runs must not lose: tokens, transcripts, rows. A folder, relative to the project root, or `s3://bucket/prefix` for several machines.',
+      ),
+    blobStoreEndpoint: z
+      .url({ protocol: /^https?$/ })
+      .optional()
+      .describe("Address of an S3-speaking server other than AWS's, for a `blobStore` on S3. Buckets are then part of the path."),
+    blobStoreRegion: z.string().min(1).optional().describe('Region of a `blobStore` on S3. Default: AWS_REGION of the environment.'),
     runRoot: z.string().min(1).default('.stillroom/runs').describe('Where run directories are written. Relative to the project root.'),
     gateway: z
       .strictObject({
@@ -64,10 +89,20 @@ export const AppSettingsSchema = z
         'The Temporal dev server of `stillroom up` and the demo. Clients find a server through the `temporal` CLI profile and variables.',
       ),
   })
+  .superRefine(({ blobStore, blobStoreEndpoint, blobStoreRegion }, context) => {
+    if (isBucket(blobStore)) return;
+    for (const [key, value] of Object.entries({ blobStoreEndpoint, blobStoreRegion }))
+      if (value !== undefined)
+        context.addIssue({ code: 'custom', path: [key], message: 'is only for a blobStore of the form s3://BUCKET' });
+  })
   .describe('Stillroom app settings');
 
+type Written = z.output<typeof AppSettingsSchema>;
+
 /** The settings as used: total, and with absolute paths. */
-export type AppSettings = Omit<z.output<typeof AppSettingsSchema>, '$schema'>;
+export type AppSettings = Omit<Written, '$schema' | 'blobStore' | 'blobStoreEndpoint' | 'blobStoreRegion'> & {
+  readonly blobStore: StoreLocation;
+};
 
 /** The settings file says something it may not say. */
 export class BadSettings extends Error {
@@ -80,10 +115,10 @@ export function readAppSettings(root: string = PROJECT_ROOT): AppSettings {
   const file = path.join(root, SETTINGS_FILE);
   const parsed = AppSettingsSchema.safeParse(existsSync(file) ? parseJson(readFileSync(file, 'utf8')) : {});
   if (!parsed.success) throw new BadSettings(`${SETTINGS_FILE}:\n${z.prettifyError(parsed.error)}`);
-  const { $schema: _, ...settings } = parsed.data;
+  const { $schema: _, blobStore, blobStoreEndpoint, blobStoreRegion, ...settings } = parsed.data;
   return {
     ...settings,
-    blobStore: path.resolve(root, settings.blobStore),
+    blobStore: storeLocation(root, { blobStore, blobStoreEndpoint, blobStoreRegion }),
     runRoot: path.resolve(root, settings.runRoot),
     temporal: { ...settings.temporal, dbFile: path.resolve(root, settings.temporal.dbFile) },
   };

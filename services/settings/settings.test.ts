@@ -26,7 +26,7 @@ describe('temporal.config.json', () => {
     write('{"temporal": {"port": 17233}, "blobStore": "b"}');
     const settings = readAppSettings(root);
     expect(settings.temporal).toEqual({ port: 17233, uiPort: 8233, dbFile: path.join(root, '.stillroom/temporal.db') });
-    expect(settings.blobStore).toBe(path.join(root, 'b'));
+    expect(settings.blobStore).toEqual({ kind: 'folder', path: path.join(root, 'b') });
     expect(settings.taskQueues.control).toBe('stillroom');
   });
 
@@ -38,6 +38,34 @@ describe('temporal.config.json', () => {
       /workers\.rolloutSlots[\s\S]*trainer\.port|trainer\.port[\s\S]*workers\.rolloutSlots/,
     ],
     ['{', /temporal\.config\.json is not JSON/],
+  ])('%s is refused by name', (text, message) => {
+    write(text);
+    expect(() => readAppSettings(root)).toThrow(message);
+  });
+
+  it.each([
+    ['"s3://lab"', { bucket: 'lab', prefix: '' }],
+    ['"s3://lab/team/a/"', { bucket: 'lab', prefix: 'team/a' }],
+    [
+      '"s3://lab/x", "blobStoreEndpoint": "http://127.0.0.1:9000", "blobStoreRegion": "eu-west-1"',
+      { prefix: 'x', endpoint: 'http://127.0.0.1:9000', region: 'eu-west-1' },
+    ],
+  ])('a blobStore of %s is a bucket', (value, expected) => {
+    write(`{"blobStore": ${value}}`);
+    expect(readAppSettings(root).blobStore).toEqual({ kind: 's3', bucket: 'lab', endpoint: null, region: null, ...expected });
+  });
+
+  it.each([
+    ['{"blobStore": "s3://"}', /must be a folder, or s3:\/\/BUCKET[\s\S]*blobStore/],
+    ['{"blobStore": "s3:/lab"}', /must be a folder, or s3:\/\/BUCKET/],
+    ['{"blobStore": "S3://lab"}', /must be a folder, or s3:\/\/BUCKET/],
+    ['{"blobStore": "s3://lab/a b"}', /must be a folder, or s3:\/\/BUCKET/],
+    ['{"blobStore": "s3://lab/../x"}', /must be a folder, or s3:\/\/BUCKET/],
+    ['{"blobStore": "https://lab"}', /must be a folder, or s3:\/\/BUCKET/],
+    ['{"blobStore": "s3://lab", "blobStoreEndpoint": "lab:9000"}', /blobStoreEndpoint/],
+    ['{"blobStoreEndpoint": "http://127.0.0.1:9000"}', /only for a blobStore of the form s3:\/\/BUCKET[\s\S]*blobStoreEndpoint/],
+    ['{"blobStore": "b", "blobStoreRegion": "eu"}', /only for a blobStore of the form s3:\/\/BUCKET[\s\S]*blobStoreRegion/],
+    ['{"blobStore": "s3://lab", "blobStoreKey": "secret"}', /blobStoreKey/],
   ])('%s is refused by name', (text, message) => {
     write(text);
     expect(() => readAppSettings(root)).toThrow(message);

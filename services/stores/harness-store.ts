@@ -1,18 +1,18 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { z } from 'zod';
 import { StoreDamaged } from './version-index.ts';
+import type { VersionShelf } from './version-shelf.ts';
 import { type SaveOrder, type Version, VersionStore } from './version-store.ts';
 
 const FILE = 'harness.json';
 
-/** Stored descriptions of agents, below `root` as `<name>/vN/harness.json`; `form` is what such a document must look like. */
+/** Stored descriptions of agents, as `<name>/vN/harness.json`; `form` is what such a document must look like. */
 export class HarnessStore<Document> {
   readonly versions: VersionStore;
   private readonly form: z.ZodType<Document>;
 
-  constructor(root: string, form: z.ZodType<Document>) {
-    this.versions = new VersionStore(root, 'agent');
+  /** On a shelf, or as folders below a path. */
+  constructor(shelf: VersionShelf | string, form: z.ZodType<Document>) {
+    this.versions = new VersionStore(shelf, 'agent');
     this.form = form;
   }
 
@@ -23,12 +23,11 @@ export class HarnessStore<Document> {
   /** The document that `ref` means (see `VersionStore.resolve`). @throws StoreError, or StoreDamaged for one that does not read */
   async load(name: string, ref: string | null): Promise<{ version: number; document: Document }> {
     const { version, path } = await this.versions.resolve(name, ref);
-    const file = join(path, FILE);
     try {
-      return { version, document: this.form.parse(JSON.parse(await readFile(file, 'utf8'))) };
+      return { version, document: this.form.parse(JSON.parse(await this.versions.read(name, version, FILE))) };
     } catch (error) {
       const problem = error instanceof z.ZodError ? z.prettifyError(error) : (error as Error).message;
-      throw new StoreDamaged(`${file} is not a description of an agent: ${problem}`);
+      throw new StoreDamaged(`${path}/${FILE} is not a description of an agent: ${problem}`);
     }
   }
 }

@@ -1,6 +1,3 @@
-import { randomUUID } from 'node:crypto';
-import { readFile, rename, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { parse, stringify } from 'smol-toml';
 
 /** A store folder that does not read as one; names the file. */
@@ -15,18 +12,11 @@ export type VersionIndex = {
   readonly aliases: ReadonlyMap<string, number>;
 };
 
-const FILE = 'aliases.toml';
-
 /**
- * Reads `aliases.toml` of a name's folder: `last_version` and the table `[aliases]`. Aliases whose value is not a whole number name no
- * version and are left out. @throws StoreDamaged when the file is not TOML of this form.
+ * Reads the text of an `aliases.toml`: `last_version` and the table `[aliases]`. Aliases whose value is not a whole number name no
+ * version and are left out. @throws StoreDamaged, naming `path`, when the text is not TOML of this form.
  */
-export async function readIndex(folder: string): Promise<VersionIndex> {
-  const path = join(folder, FILE);
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return '';
-    throw error;
-  });
+export function readIndexText(path: string, text: string): VersionIndex {
   const { last_version: last = 0n, aliases = {} } = parsed(path, text);
   if (typeof last !== 'bigint' || last < 0n) throw damaged(path, 'last_version must be a whole number');
   if (typeof aliases !== 'object' || Array.isArray(aliases)) throw damaged(path, '[aliases] must be a table');
@@ -34,10 +24,8 @@ export async function readIndex(folder: string): Promise<VersionIndex> {
   return { lastVersion: Number(last), aliases: new Map(whole.map(([alias, version]) => [alias, Number(version)])) };
 }
 
-export async function writeIndex(folder: string, { lastVersion, aliases }: VersionIndex): Promise<void> {
-  const partial = join(folder, `${FILE}.${randomUUID()}.partial`);
-  await writeFile(partial, stringify({ last_version: lastVersion, aliases: Object.fromEntries(aliases) }));
-  await rename(partial, join(folder, FILE));
+export function indexText({ lastVersion, aliases }: VersionIndex): string {
+  return stringify({ last_version: lastVersion, aliases: Object.fromEntries(aliases) });
 }
 
 /** Whole numbers as bigint: TOML tells them apart from `1.0`. */

@@ -6,6 +6,13 @@ import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 /** A module of its own, because it goes into the bundle too. */
 export const PAYLOAD_CONVERTER = join(import.meta.dirname, 'payload-converter.ts');
 
+/** What every bundle of the workflows below `root` is made of: all that these files load. */
+export const bundleSources = (root: string) => ({
+  workflowsPath: join(root, 'workflows/index.ts'),
+  workflowInterceptorModules: [join(root, 'services/temporal/workflow-guards.ts'), join(root, 'workflows/fair-share.ts')],
+  payloadConverterPath: join(root, 'services/temporal/payload-converter.ts'),
+});
+
 /**
  * The bundle of workflow code at `<root>/workflows/index.ts`, kept in `cacheDir` under a digest of its sources and the lock file:
  * bundling takes seconds, a worker that is started again should not.
@@ -17,11 +24,7 @@ export async function workflowBundle(root: string, cacheDir: string): Promise<{ 
     () => false,
   );
   if (exists) return { codePath };
-  const { code } = await bundleWorkflowCode({
-    workflowsPath: join(root, 'workflows/index.ts'),
-    payloadConverterPath: PAYLOAD_CONVERTER,
-    logger: new DefaultLogger('ERROR'),
-  });
+  const { code } = await bundleWorkflowCode({ ...bundleSources(root), logger: new DefaultLogger('ERROR') });
   await mkdir(cacheDir, { recursive: true });
   const partial = `${codePath}.${randomUUID()}.partial`;
   await writeFile(partial, code);
@@ -34,6 +37,9 @@ async function digestOf(root: string): Promise<string> {
   for (const folder of ['workflows', 'core'])
     for (const name of (await readdir(join(root, folder), { recursive: true })).filter((name) => name.endsWith('.ts')).sort())
       hash.update(`${folder}/${name}\n`).update(await readFile(join(root, folder, name)));
-  for (const file of [PAYLOAD_CONVERTER, join(root, 'package-lock.json')]) hash.update(await readFile(file));
+  const beside = ['payload-converter.ts', 'payload-guard.ts', 'failure-guard.ts', 'workflow-guards.ts'].map((name) =>
+    join(import.meta.dirname, name),
+  );
+  for (const file of [...beside, join(root, 'package-lock.json')]) hash.update(await readFile(file));
   return hash.digest('hex').slice(0, 16);
 }

@@ -83,6 +83,15 @@ describe('the session', () => {
     expect(service.to('create_sampling_session')[0]?.json.sampling_session_seq_id).toBeGreaterThanOrEqual(1_000_000);
   });
 
+  test('can be left to others, and ended by any of them', async () => {
+    const opener = await TinkerClient.connect(options());
+    await opener.leave();
+    expect(service.to('sessions/sess/finish')).toHaveLength(0);
+    await using other = await TinkerClient.attach({ ...options(), sessionId: 'sess' });
+    await other.endSession('sess', 'errored', 'replaced');
+    expect(service.to('sessions/sess/finish')[0]?.json).toEqual({ reason: { type: 'errored' }, detail: 'replaced' });
+  });
+
   test('attach to a session that is gone', async () => {
     service.script('session_heartbeat', { status: 410 });
     await expect(TinkerClient.attach({ ...options(), sessionId: 'other' })).rejects.toThrow(SessionLost);
@@ -162,7 +171,7 @@ describe('checkpoints', () => {
     service.script('training_runs/run/checkpoints/weights/a/ttl', { status: 204 }, { status: 405 });
     await using client = await TinkerClient.connect(options());
     expect(await client.checkpoints.list('run')).toEqual([
-      { id: 'weights/a', type: 'training', path, savedAt: null, sizeBytes: 5, isPublic: false, userMetadata: null, expiresAt: null },
+      { id: 'weights/a', type: 'training', path, savedAt: null, sizeBytes: 5, isPublic: false, userMetadata: null, expiresAt: undefined },
     ]);
     await client.checkpoints.delete(path);
     expect(await client.checkpoints.setTtl(path, null)).toBe(true);

@@ -147,16 +147,30 @@ export class TinkerClient implements AsyncDisposable {
 
   /** Ends the session if this client opened it. The service ends silent sessions by itself, so failures here are ignored. */
   async close(reason: FinishReason = 'success', detail: string | null = null): Promise<void> {
-    if (this.#isOwner) {
-      const body = JSON.stringify({ reason: { type: reason }, detail });
-      const path = `sessions/${this.sessionId}/finish`;
-      // Also for a credential that does not come.
-      const timeoutMs = Math.min(FINISH_TIMEOUT_MS, this.#caller.connection.requestTimeoutMs);
-      await this.#caller
-        .send({ method: 'POST', path, body, phase: 'once', subject: 'session', signal: AbortSignal.timeout(timeoutMs) })
-        .catch(() => {});
-    }
+    if (this.#isOwner) await this.endSession(this.sessionId, reason, detail);
     await this.#caller.close();
+  }
+
+  /** Ends this client alone: its session is left to those that have joined it, and ends when nobody keeps it alive. */
+  async leave(): Promise<void> {
+    await this.#caller.close();
+  }
+
+  /** Ends a session, whoever opened it. Failures are ignored, as with `close`. */
+  async endSession(sessionId: string, reason: FinishReason = 'success', detail: string | null = null): Promise<void> {
+    this.#heartbeat.release(sessionId);
+    const body = JSON.stringify({ reason: { type: reason }, detail });
+    const path = `sessions/${sessionId}/finish`;
+    // Also for a credential that does not come.
+    const timeoutMs = Math.min(FINISH_TIMEOUT_MS, this.#caller.connection.requestTimeoutMs);
+    await this.#caller
+      .send({ method: 'POST', path, body, phase: 'once', subject: 'session', signal: AbortSignal.timeout(timeoutMs) })
+      .catch(() => {});
+  }
+
+  /** Nothing is sent. @throws SessionLost when the service has said that this client's session is over */
+  assertAlive(): void {
+    this.#heartbeat.assertAlive(this.sessionId);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,9 +1,11 @@
-/** `npm run check`: format, lint, types, arrows and Python syntax, one line each; exit 1 when one of them finds something. */
+/** `npm run check`: format, lint, types, arrows, workflow bundle and Python syntax, one line each; exit 1 when one of them finds something. */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
+import { inspectBundle, sizeText } from './bundle.ts';
 import { violationsUnder } from './layers.ts';
 
+/** `output` is what is wrong, or beside `ok` a remark of one line. */
 type Result = { readonly ok: boolean; readonly output: string };
 
 const root = path.resolve(import.meta.dirname, '..', '..');
@@ -11,7 +13,8 @@ const tool = (...parts: string[]) => path.join(root, 'node_modules', ...parts);
 
 function run(command: string, args: readonly string[]): Result {
   const { status, stdout, stderr, error } = spawnSync(command, args, { cwd: root, encoding: 'utf8' });
-  return { ok: status === 0, output: error?.message ?? `${stdout}${stderr}`.trim() };
+  const ok = status === 0;
+  return { ok, output: ok ? '' : (error?.message ?? `${stdout}${stderr}`.trim()) };
 }
 
 function arrows(): Result {
@@ -22,6 +25,13 @@ function arrows(): Result {
   };
 }
 
+/** What really gets into workflow code, and how large it is. */
+async function workflowBundle(): Promise<Result> {
+  const report = await inspectBundle(root);
+  const found = report.impurities.map(({ chain, rule }) => `${chain.join(' → ')}: ${rule}`);
+  return found.length === 0 ? { ok: true, output: sizeText(report) } : { ok: false, output: found.join('\n') };
+}
+
 /** Compiles the Python half in memory. The private Python is used when set-up made it, else any that is on PATH. */
 function pythonSyntax(): Result {
   const own = path.join(root, '.stillroom', 'python', 'bin', 'python');
@@ -29,16 +39,17 @@ function pythonSyntax(): Result {
   return run(existsSync(own) ? own : 'python3', ['-c', program]);
 }
 
-const CHECKS: readonly (readonly [name: string, check: () => Result])[] = [
+const CHECKS: readonly (readonly [name: string, check: () => Result | Promise<Result>])[] = [
   ['format and lint', () => run(process.execPath, [tool('@biomejs', 'biome', 'bin', 'biome'), 'check', '--error-on-warnings', '.'])],
   ['types', () => run(process.execPath, [tool('typescript', 'bin', 'tsc'), '-p', '.'])],
   ['arrows between rooms', arrows],
+  ['workflow bundle', workflowBundle],
   ['Python syntax', pythonSyntax],
 ];
 
 for (const [name, check] of CHECKS) {
-  const { ok, output } = check();
-  console.log(`${ok ? 'ok    ' : 'FAILED'} ${name}`);
+  const { ok, output } = await check();
+  console.log(`${ok ? 'ok    ' : 'FAILED'} ${name}${ok && output !== '' ? `: ${output}` : ''}`);
   if (!ok) {
     console.log(output.replace(/^/gm, '  '));
     process.exitCode = 1;

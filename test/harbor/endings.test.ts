@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { HarborRunner, RunnerDied } from '../../services/harbor/index.ts';
+import { HarborRunner, RunnerDied, sweepSandboxes } from '../../services/harbor/index.ts';
 import { processesWith, Setting, until } from './setting.ts';
 
 let setting: Setting;
@@ -82,22 +82,81 @@ describe('SIGKILL of the runner', () => {
   });
 });
 
-test('SIGKILL of the process that drives the runner ends the runner and its sandboxes', async () => {
-  const program = `
-    import { HarborRunner } from ${JSON.stringify(join(import.meta.dirname, '../../services/harbor/index.ts'))};
-    const [options, config] = JSON.parse(process.argv[1]);
-    const runner = await HarborRunner.start(options);
-    console.log(await runner.pid());
-    await runner.run(config, { rewardKey: 'reward', secrets: { STILLROOM_GATEWAY_KEY: 'k' } });`;
-  const model = setting.model.model(['sleep 4723']);
-  const input = JSON.stringify([setting.options, setting.config({ model })]);
-  const driver = spawn(process.execPath, ['--input-type=module', '-e', program, input], { stdio: ['ignore', 'pipe', 'inherit'] });
+describe('a stopped runner', () => {
+  test('is killed when it does not answer, and its trials are told', async () => {
+    await using runner = await HarborRunner.start({ ...setting.options, silenceLimitMs: 1_000 });
+    const { trial } = await asleep(runner, 'sleep 4725');
+    process.kill(await runner.pid(), 'SIGSTOP');
+    await expect(trial).rejects.toThrow(/SIGKILL.*had not answered for 1 s/s);
+    await gone('sleep 4725');
+    await until('its sandbox is removed', async () => (await setting.sandboxes()).length === 0);
+    expect((await setting.run(runner, ['cp sun map'])).reward).toBe(1);
+  });
+
+  test('that goes on in time is left alone', async () => {
+    await using runner = await HarborRunner.start(setting.options);
+    const trial = setting.run(runner, ['sleep 1; cp sun map']);
+    const pid = await runner.pid();
+    process.kill(pid, 'SIGSTOP');
+    await new Promise((resolve) => setTimeout(resolve, 4_000)); // more than one ping
+    process.kill(pid, 'SIGCONT');
+    expect((await trial).reward).toBe(1);
+    expect(await runner.pid()).toBe(pid);
+  });
+});
+
+const PROGRAM = `
+  import { HarborRunner } from ${JSON.stringify(join(import.meta.dirname, '../../services/harbor/index.ts'))};
+  const [options, config] = JSON.parse(process.argv[1]);
+  const runner = await HarborRunner.start(options);
+  console.log(await runner.pid());
+  await runner.run(config, { rewardKey: 'reward', secrets: { STILLROOM_GATEWAY_KEY: 'k' } });`;
+
+/** A runner that is driven by a process of its own, with a trial whose command sleeps. */
+async function driven(command: string, sleep: string, kwargs: Record<string, unknown> = {}) {
+  const input = JSON.stringify([setting.options, setting.config({ model: setting.model.model([command]), kwargs })]);
+  const driver = spawn(process.execPath, ['--input-type=module', '-e', PROGRAM, input], { stdio: ['ignore', 'pipe', 'inherit'] });
   const pid = Number(await new Promise<string>((resolve) => driver.stdout.once('data', (data: Buffer) => resolve(data.toString()))));
-  await until('sleep 4723 runs', async () => (await processesWith('sleep 4723')).length > 0);
-  driver.kill('SIGKILL');
-  await gone('sleep 4723');
-  await until('the runner ends', async () => !isRunning(pid));
-  expect(await setting.sandboxes()).toEqual([]);
+  await until(`${sleep} runs`, async () => (await processesWith(sleep)).length > 0);
+  return { driver, pid };
+}
+
+describe('SIGKILL of the process that drives the runner', () => {
+  test('ends the runner and its sandboxes', async () => {
+    const { driver, pid } = await driven('sleep 4723', 'sleep 4723');
+    driver.kill('SIGKILL');
+    await gone('sleep 4723');
+    await until('the runner ends', async () => !isRunning(pid));
+    expect(await setting.sandboxes()).toEqual([]);
+  });
+
+  test('and of the runner at once: no process is left, and the next sweep removes the sandbox', async () => {
+    const { driver, pid } = await driven('sleep 4726', 'sleep 4726');
+    process.kill(pid, 'SIGKILL');
+    driver.kill('SIGKILL');
+    await gone('sleep 4726');
+    await sweepSandboxes(setting.options);
+    expect(await setting.sandboxes()).toEqual([]);
+  });
+
+  // Elsewhere nobody can tell one process from another that got its pid.
+  if (process.platform === 'linux')
+    test('while the runner is stopped: the next sweep ends it and everything in it, and nothing else', async () => {
+      await using other = await HarborRunner.start(setting.options);
+      const { trial } = await asleep(other, 'sleep 4728');
+      const kwargs = { mode: 'plain' };
+      const { driver, pid } = await driven('setsid sleep 4727 > /dev/null 2>&1 & sleep 4727', 'sleep 4727', kwargs);
+      process.kill(pid, 'SIGSTOP');
+      driver.kill('SIGKILL');
+      await until('the driver ends', async () => driver.signalCode !== null);
+      expect(await processesWith('sleep 4727')).not.toEqual([]);
+      await sweepSandboxes(setting.options);
+      await until('the runner ends', async () => !isRunning(pid));
+      await gone('sleep 4727');
+      expect(await processesWith('sleep 4728')).not.toEqual([]);
+      expect(await setting.sandboxes()).toHaveLength(1);
+      trial.catch(() => {});
+    });
 });
 
 test('SIGTERM and SIGINT end the runner in order', async () => {

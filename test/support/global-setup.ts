@@ -1,8 +1,10 @@
 import { join } from 'node:path';
 import { generateQuickstart } from '../../examples/quickstart/generate.ts';
 import { PROJECT_ROOT } from '../../services/settings/index.ts';
+import { s3Python } from './s3/python.ts';
 
-/** The quickstart's tasks are there before any test file starts: several of them use them side by side. */
-export default function setup(): void {
+/** What several test files use side by side is there before any of them starts: the quickstart's tasks, and the S3 server's Python. */
+export default async function setup(): Promise<void> {
   generateQuickstart(join(PROJECT_ROOT, '.stillroom/quickstart'));
+  await s3Python();
 }

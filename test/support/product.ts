@@ -7,41 +7,68 @@ import { connectTo, type Link } from '../../client/connection.ts';
 import { stackOptions } from '../../client/stack/options.ts';
 import { type Stack, startStack } from '../../client/stack/stack.ts';
 import { generateQuickstart } from '../../examples/quickstart/generate.ts';
-import { freePorts } from '../../services/processes/index.ts';
-import { type AppSettings, PROJECT_ROOT, readAppSettings, readEnvironment } from '../../services/settings/index.ts';
+import { freePorts, requireFreePort } from '../../services/processes/index.ts';
+import { ALL_ROLES, type AppSettings, PROJECT_ROOT, type Role, readAppSettings, readEnvironment } from '../../services/settings/index.ts';
 import { startWorker } from '../../worker.ts';
 import type { RunResult, RunStatus } from '../../workflows/messages.ts';
 
-/** A whole Stillroom on ports and folders of its own: Temporal server, trainer, and worker processes unless `workers` is empty. */
+/**
+ * A whole Stillroom on ports and folders of its own: Temporal server, trainer, and worker processes, each of one role (null: of all),
+ * unless `workers` is empty.
+ */
 export type Product = AsyncDisposable & {
   readonly stack: Stack;
   readonly link: Link;
   readonly stateDir: string;
+  /** Where its trainer writes down the calls that it carried out. */
+  readonly callLogFile: string;
   readonly settings: AppSettings;
+  /** Where the first worker serves its metrics; each next one has the next port. Null without `metrics`. */
+  readonly metricsPort: number | null;
 };
 
-export async function startProduct({ workers }: { workers: readonly null[] }): Promise<Product> {
+export type ProductParts = { readonly workers: readonly (Role | null)[]; readonly metrics?: boolean };
+
+export async function startProduct({ workers: wanted, metrics = false }: ProductParts): Promise<Product> {
   const stateDir = mkdtempSync(join(tmpdir(), 'stillroom-product-'));
   const [port, uiPort, trainerPort] = (await freePorts(3)) as [number, number, number];
+  const metricsPort = metrics ? await firstOfFreePorts(wanted.length) : null;
   const settings = readAppSettings();
+  const workers = wanted.map((role) => role ?? ALL_ROLES);
+  const callLogFile = join(stateDir, 'trainer-calls.jsonl');
+  process.env.STILLROOM_TRAINER_CALL_LOG = callLogFile; // the trainer is started with our environment
   const options = stackOptions({ port, uiPort, trainerPort, state: stateDir }, settings, readEnvironment(), { workers, trainer: true });
-  const stack = await startStack(options, {
-    onNotice: ({ line }) => console.log(line),
-    onStep: () => {},
-    signal: new AbortController().signal,
-  });
+  const stack = await startStack(
+    { ...options, metricsPort },
+    {
+      onNotice: ({ line }) => console.log(line),
+      onStep: () => {},
+      signal: new AbortController().signal,
+    },
+  );
   const link = await connectTo(stack.address);
   return {
     stack,
     link,
     stateDir,
+    callLogFile,
     settings,
+    metricsPort,
     [Symbol.asyncDispose]: async () => {
       await link.close();
       await stack.stop();
       rmSync(stateDir, { recursive: true, force: true });
     },
   };
+}
+
+/** A free port after which as many more are free as make `count`. */
+async function firstOfFreePorts(count: number): Promise<number> {
+  for (;;) {
+    const [first = 0] = await freePorts(1);
+    const tried = await Promise.allSettled(Array.from({ length: count }, (_, i) => requireFreePort(first + i, 'metrics', '')));
+    if (tried.every(({ status }) => status === 'fulfilled')) return first;
+  }
 }
 
 export type WorkerHere = {
@@ -113,17 +140,20 @@ export function configWith(keys: Keys): string {
 /** A run's input: the text of its config, and the ids of its tasks. */
 export type Wanted = { readonly config: string; readonly taskIds: readonly string[]; readonly holdoutTaskIds: readonly string[] };
 
-/**
- * Starts a run. All seeds of a run follow from its id, so the same `runId` on a new product repeats the same run; its folders, which
- * hold the claim of the id, are removed first.
- */
+/** Removes all that an earlier run of this id left here: with it goes the claim of the id. */
+export function forgetRun({ blobStore, runRoot }: AppSettings, runId: string): void {
+  const places = [join(PROJECT_ROOT, runDirOf(runId)), join(runRoot, runId)];
+  if (blobStore.kind === 'folder') places.push(join(blobStore.path, 'runs', runId));
+  for (const used of places) rmSync(used, { recursive: true, force: true });
+}
+
+/** Starts a run. All seeds of a run follow from its id, so the same `runId` on a new product repeats the same run; it is forgotten first. */
 export async function startRun({ link, settings }: Product, wanted: Wanted, runId: string) {
-  const runDir = runDirOf(runId);
-  for (const used of [join(PROJECT_ROOT, runDir), join(settings.runRoot, runId)]) rmSync(used, { recursive: true, force: true });
+  forgetRun(settings, runId);
   return link.client.workflow.start('distill', {
     taskQueue: settings.taskQueues.control,
     workflowId: runId,
-    args: [{ agent: 'turn', ...wanted, yes: true, runDir }],
+    args: [{ agent: 'turn', ...wanted, yes: true, runDir: runDirOf(runId) }],
   });
 }
 

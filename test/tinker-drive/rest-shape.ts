@@ -34,7 +34,7 @@ export function checkpointShape(checkpoint: Checkpoint) {
     size_bytes: checkpoint.sizeBytes,
     public: checkpoint.isPublic,
     user_metadata: checkpoint.userMetadata,
-    expires_at: checkpoint.expiresAt,
+    expires_at: checkpoint.expiresAt ?? null,
   };
 }
 

@@ -34,8 +34,8 @@ function refusing(refuse: (call: string) => boolean) {
     runTrial: noted(({ trialId }) => `trial ${trialId.slice(9)}`, fake.runTrial),
     scoreEpisode: noted(({ trialId }) => `score ${trialId.slice(9)}`, fake.scoreEpisode),
     openTraining: noted(() => 'open', fake.openTraining),
-    trainBatch: noted(({ step, training }) => `train ${step} at ${training.nextSeqId}`, fake.trainBatch),
-    trainWarmup: noted(({ update, training }) => `update ${update} at ${training.nextSeqId}`, fake.trainWarmup),
+    trainBatch: noted(({ step, training }) => `train ${step} at ${training.at.nextSeqId}`, fake.trainBatch),
+    trainWarmup: noted(({ update, training }) => `update ${update} at ${training.at.nextSeqId}`, fake.trainWarmup),
     saveSampler: noted(({ name }) => `sampler ${name}`, fake.saveSampler),
     saveState: noted(({ name }) => `state ${name}`, fake.saveState),
   };

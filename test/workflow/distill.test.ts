@@ -1,8 +1,9 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { describe, expect, it } from 'vitest';
+import { NO_USAGE } from '../../core/measures/usage.ts';
 import { statusQuery } from '../../workflows/messages.ts';
 import { localServer } from './environment.ts';
-import { pinned, stepResult, trialFor } from './facts.ts';
+import { pinned, playedIn, stepResult, trialFor } from './facts.ts';
 import { type AllActivities, fakeActivities } from './fake-activities.ts';
 import { INPUT, notingIn, serverOfFile, startIn } from './runs.ts';
 
@@ -25,7 +26,7 @@ describe('a run that goes well', () => {
     const { trainBatch, saveSampler, saveState } = fakeActivities();
     const activities: Partial<AllActivities> = {
       trainBatch: noting(
-        ({ step, sampler, training, episodes }) => `train ${step} on ${sampler} at ${training.nextSeqId}: ${episodes.length}`,
+        ({ step, sampler, training, trials }) => `train ${step} on ${sampler} at ${training.at.nextSeqId}: ${trials.count}`,
         trainBatch,
       ),
       saveSampler: noting(({ name }) => `sampler ${name}`, saveSampler),
@@ -84,11 +85,11 @@ describe('a run that goes well', () => {
           return trialFor(spec, spec.trialId.includes('-s0001-000-0') ? { executed: false, passed: false, reward: null } : {});
         },
         trainBatch: async (order) => {
-          trainedOn = order.episodes.length;
+          trainedOn = playedIn(order.trials).filter(({ score }) => score?.scored).length;
           return fakeActivities().trainBatch(order);
         },
         closeStep: async (order) => {
-          meters = order.trials.map(({ trial }) => trial.meters);
+          meters = playedIn(order.trials).map(({ trial }) => trial.meters);
           return fakeActivities().closeStep(order);
         },
       },
@@ -121,7 +122,8 @@ describe('ends early', () => {
   });
 
   it('a failed preflight check fails the run by name, with the check in the status', async () => {
-    const checkModels = async () => [{ name: 'vocabulary', ok: false, detail: 'id 5 differs', numbers: { id: 5 } }];
+    const checks = [{ name: 'vocabulary', ok: false, detail: 'id 5 differs', numbers: { id: 5 } }];
+    const checkModels = async () => ({ checks, usage: NO_USAGE });
     await run({ checkModels }, async (handle) => {
       await expect(handle.result()).rejects.toMatchObject({ cause: { type: 'PreflightFailed', message: 'vocabulary: id 5 differs' } });
       expect(await handle.query(statusQuery)).toMatchObject({ checks: [{ name: 'vocabulary', ok: false }] });

@@ -1,10 +1,11 @@
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { bundleWorkflowCode, DefaultLogger, Runtime, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import { keepQueueOf } from '../../core/training/keep-queue.ts';
 import { readEnvironment } from '../../services/settings/index.ts';
+import { guardResults } from '../../services/temporal/activity-guards.ts';
 import { registerSearchAttributes } from '../../services/temporal/search-attributes.ts';
-import { PAYLOAD_CONVERTER } from '../../services/temporal/workflow-bundle.ts';
+import { bundleSources, PAYLOAD_CONVERTER } from '../../services/temporal/workflow-bundle.ts';
 import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts';
 import type { AllActivities } from './fake-activities.ts';
 
@@ -12,10 +13,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const logger = new DefaultLogger('ERROR');
 Runtime.install({ logger });
 
-const CONVERTER = { payloadConverterPath: PAYLOAD_CONVERTER };
 let bundle: Promise<WorkflowBundleWithSourceMap> | undefined;
-export const workflowBundle = () =>
-  (bundle ??= bundleWorkflowCode({ workflowsPath: join(root, 'workflows/index.ts'), ...CONVERTER, logger }));
+export const workflowBundle = () => (bundle ??= bundleWorkflowCode({ ...bundleSources(root), logger }));
 
 /** A server whose clock jumps over every wait, from the private Python environment. */
 export async function timeSkippingServer(): Promise<TestWorkflowEnvironment> {
@@ -27,27 +26,39 @@ export async function timeSkippingServer(): Promise<TestWorkflowEnvironment> {
 
 /** A real server in memory, for everything that needs no jump in time: the time-skipping one leaves some queries without an answer. */
 export async function localServer(...extraArgs: readonly string[]): Promise<TestWorkflowEnvironment> {
-  const executable = { type: 'existing-path', path: readEnvironment().temporal } as const;
-  const env = await TestWorkflowEnvironment.createLocal({ server: { executable, extraArgs: ['--log-level', 'never', ...extraArgs] } });
+  const env = await bareServer(...extraArgs);
   await registerSearchAttributes(env.connection, 'default', Object.values(SEARCH_ATTRIBUTES));
   return env;
 }
 
-/** Runs `test` while workers poll the run's three queues with `activities`. */
+/** The same, but it knows nothing yet of what runs need. */
+export function bareServer(...extraArgs: readonly string[]): Promise<TestWorkflowEnvironment> {
+  const executable = { type: 'existing-path', path: readEnvironment().temporal } as const;
+  return TestWorkflowEnvironment.createLocal({ server: { executable, extraArgs: ['--log-level', 'never', ...extraArgs] } });
+}
+
+/** Runs `test` while workers poll the run's queues with `activities`. */
 export async function withWorkers<T>(
   env: TestWorkflowEnvironment,
   activities: AllActivities,
   test: (taskQueue: string) => Promise<T>,
+  { rolloutSlots = 100 }: { readonly rolloutSlots?: number } = {},
 ): Promise<T> {
   const taskQueue = 'stillroom';
-  const queue = async (name: string) =>
-    Worker.create({
-      connection: env.nativeConnection,
-      taskQueue: name,
-      workflowBundle: await workflowBundle(),
-      dataConverter: CONVERTER,
-      activities,
-    });
-  const [control, rollouts, training] = await Promise.all([queue(taskQueue), queue('rollouts'), queue('training')]);
-  return control.runUntil(rollouts.runUntil(training.runUntil(() => test(taskQueue))));
+  const common = {
+    connection: env.nativeConnection,
+    activities,
+    dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER },
+    interceptors: { activity: [guardResults] },
+  };
+  const slotsOf = (queue: string) => ({ maxConcurrentActivityTaskExecutions: queue === 'rollouts' ? rolloutSlots : 100 });
+  const workers = await Promise.all([
+    Worker.create({ ...common, taskQueue, workflowBundle: await workflowBundle() }),
+    ...['rollouts', 'training', keepQueueOf('training')].map((queue) => Worker.create({ ...common, ...slotsOf(queue), taskQueue: queue })),
+  ]);
+  const whileAllRun = workers.reduce<() => Promise<T>>(
+    (inner, worker) => () => worker.runUntil(inner),
+    () => test(taskQueue),
+  );
+  return whileAllRun();
 }

@@ -3,10 +3,12 @@ import type { Evidence } from '../../core/gate/evidence.ts';
 import type { BlobRef } from '../../core/ids.ts';
 import { metricsRowOf } from '../../core/measures/testing/rows.ts';
 import { NO_USAGE } from '../../core/measures/usage.ts';
+import type { KeptTrials, PlayedSlot } from '../../core/run/kept-trials.ts';
 import type { PinnedRun, RunPlan } from '../../core/run/pinned-run.ts';
 import type { Estimate, StepResult } from '../../core/run/results.ts';
+import { inSlotOrder } from '../../core/run/slots.ts';
 import { trialOf } from '../../core/run/testing/facts.ts';
-import type { TrialSpec, TrialSummary } from '../../core/run/trial.ts';
+import type { PinnedTask, TaskList, TrialSpec, TrialSummary } from '../../core/run/trial.ts';
 
 export const blob = (name: string) => `sha256:${name}` as BlobRef;
 export const evidence = (mean: number): Evidence => ({
@@ -17,6 +19,20 @@ export const evidence = (mean: number): Evidence => ({
   confidence: 0.95,
   method: 'exact',
 });
+
+/** A list of tasks that says itself which they are. */
+export const listed = (...ids: readonly string[]): TaskList => ({ ref: blob(`tasks ${ids.join(' ')}`), count: ids.length });
+export const task = (id: string): PinnedTask => ({ id, path: `tasks/${id}`, digest: `sha256:${id}` });
+export const tasksIn = ({ ref }: TaskList): PinnedTask[] => ref.split(' ').slice(1).map(task);
+
+/** What fakes put into the blob store of a batch. */
+const lists = new Map<BlobRef, readonly PlayedSlot[]>();
+export function keepList(trials: readonly PlayedSlot[], ref = blob(`list ${lists.size}`)): BlobRef {
+  lists.set(ref, trials);
+  return ref;
+}
+/** The trials of a batch, in the order of their slots. */
+export const playedIn = ({ lists: refs }: KeptTrials): PlayedSlot[] => inSlotOrder(refs.flatMap((ref) => lists.get(ref) ?? []));
 
 export function plan(over: Partial<RunPlan> = {}): RunPlan {
   return {
@@ -38,13 +54,13 @@ export function plan(over: Partial<RunPlan> = {}): RunPlan {
     warmup: { steps: 0, rolloutsPerTask: 1, loaded: false },
     maxUsd: null,
     reserves: { limitUsd: null, estimatedUsd: { training: 0.03, student: 0.03, teacher: 0.03 } },
+    checkpoints: { ttlSeconds: null, keepLast: null },
     queues: { rollouts: 'rollouts', training: 'training' },
     ...over,
   };
 }
 
 export function pinned(over: Partial<PinnedRun> = {}, planOver: Partial<RunPlan> = {}): PinnedRun {
-  const task = (id: string) => ({ id, path: `tasks/${id}`, digest: `sha256:${id}` });
   return {
     runId: 'run',
     runDir: '.stillroom/runs/run',
@@ -54,8 +70,8 @@ export function pinned(over: Partial<PinnedRun> = {}, planOver: Partial<RunPlan>
     promote: false,
     yes: true,
     plan: plan(planOver),
-    train: ['a', 'b', 'c'].map(task),
-    holdout: ['x', 'y'].map(task),
+    train: listed('a', 'b', 'c'),
+    holdout: listed('x', 'y'),
     importedBaselines: { teacher: null, student: null },
     protocolHash: 'p',
     warnings: [],
@@ -87,7 +103,7 @@ export const ESTIMATE: Estimate = {
 
 /** A step that went well, but for what the test names. */
 export function stepResult(
-  { step, sampler, trials: { length: trials }, train, guard }: Parameters<MetricsActivities['closeStep']>[0],
+  { step, sampler, trials: { count: trials }, train, guard }: Parameters<MetricsActivities['closeStep']>[0],
   over: Partial<StepResult> = {},
 ): StepResult {
   const counts = { trials, executed_trials: trials, passed_trials: trials, solve_rate: 1 };
@@ -96,7 +112,7 @@ export function stepResult(
     ...NO_USAGE,
     meters: { student_sample: 3 * trials },
     trialUsd: 0.03,
-    nextSeqId: train.nextSeqId,
+    training: train.training,
     guard,
     kill: null,
     starved: false,

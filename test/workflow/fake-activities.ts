@@ -1,5 +1,8 @@
+import type { CheckpointActivities } from '../../activities/checkpoints.ts';
 import type { EvaluationActivities } from '../../activities/evaluation.ts';
 import type { InputActivities } from '../../activities/inputs.ts';
+import type { KeepTrainingActivities } from '../../activities/keep-training.ts';
+import type { KeptTrialsActivities } from '../../activities/kept-trials.ts';
 import type { MetricsActivities } from '../../activities/metrics.ts';
 import type { MirrorActivities } from '../../activities/mirror.ts';
 import type { PreflightActivities, SandboxActivities } from '../../activities/preflight.ts';
@@ -10,12 +13,14 @@ import type { TrainingActivities } from '../../activities/training.ts';
 import type { WarmupActivities } from '../../activities/warm-up.ts';
 import type { WarmupTrainingActivities } from '../../activities/warm-up-training.ts';
 import type { SamplerPath, StatePath } from '../../core/ids.ts';
-import { NO_USAGE } from '../../core/measures/usage.ts';
+import { addPaid, NO_USAGE } from '../../core/measures/usage.ts';
 import type { GateVerdict } from '../../core/run/results.ts';
-import { evaluationOf, trainedOf } from '../../core/run/testing/facts.ts';
-import { blob, ESTIMATE, evidence, pinned, stepResult, trialFor } from './facts.ts';
+import { after, evaluationOf, trainedOf, trainingOf } from '../../core/run/testing/facts.ts';
+import { blob, ESTIMATE, evidence, keepList, listed, pinned, playedIn, stepResult, tasksIn, trialFor } from './facts.ts';
 
 export type AllActivities = InputActivities &
+  CheckpointActivities &
+  KeptTrialsActivities &
   MetricsActivities &
   EvaluationActivities &
   PromotionActivities &
@@ -25,6 +30,7 @@ export type AllActivities = InputActivities &
   RolloutActivities &
   TeacherActivities &
   TrainingActivities &
+  KeepTrainingActivities &
   WarmupActivities &
   WarmupTrainingActivities;
 
@@ -34,14 +40,16 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
     resolveRun: async () => pinned(),
     estimateRun: async () => ESTIMATE,
     checkTasks: async () => undefined,
-    drawInterimTasks: async () => pinned().train.slice(0, 2),
-    drawStepTasks: async () => pinned().train.slice(0, 2),
+    listTasks: async ({ tasks }) => tasksIn(tasks),
+    drawInterimTasks: async () => listed('a', 'b'),
+    drawStepTasks: async () => tasksIn(listed('a', 'b')),
+    keepTrials: async ({ trials }) => keepList(trials),
     tallySpend: async ({ meters }) => ({
       usd: Object.values(meters).reduce((sum, tokens) => sum + tokens, 0) / 100,
       blindTo: [],
       lines: [],
     }),
-    checkModels: async () => [{ name: 'renderers', ok: true, detail: 'fine', numbers: {} }],
+    checkModels: async () => ({ checks: [{ name: 'renderers', ok: true, detail: 'fine', numbers: {} }], usage: NO_USAGE }),
     checkSandbox: async () => [{ name: 'dry-run trial', ok: true, detail: 'fine', numbers: {} }],
     runTrial: async (spec) => trialFor(spec),
     scoreEpisode: async ({ trialId, spans }) => ({
@@ -58,20 +66,27 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
       usd: 0,
       trainUsd: 0,
     }),
-    openTraining: async () => ({ sessionId: 's', modelId: 's:train:0', nextSeqId: 1 }),
-    trainBatch: async ({ training, episodes: { length: datums } }) => ({
-      nextSeqId: training.nextSeqId + 2,
-      trained: trainedOf({ datums, lossTokens: 3 * datums, contextTokens: 0, klTokens: 3 * datums }),
-      ...NO_USAGE,
-      meters: { student_train: 3 * datums },
-      wallMs: 5,
-    }),
-    keepTrajectories: async () => blob('trajectories'),
+    openTraining: async () => trainingOf(),
+    keepTraining: async () => undefined,
+    closeTraining: async () => undefined,
+    trainBatch: async ({ training, trials }) => {
+      const datums = playedIn(trials).filter(({ score }) => score?.scored).length;
+      return {
+        training: after(training, 2),
+        notices: [],
+        trained: trainedOf({ datums, lossTokens: 3 * datums, contextTokens: 0, klTokens: 3 * datums }),
+        ...NO_USAGE,
+        meters: { student_train: 3 * datums },
+        wallMs: 5,
+      };
+    },
+    keepTrajectories: async ({ trials }) => ({ list: blob('trajectories'), ...addPaid(...playedIn(trials).map(({ trial }) => trial)) }),
     gatherWarmup: async () => ({ ref: blob('set'), datums: 4, updateUsd: 0.01, notice: 'warm-up on 4 sequences' }),
     drawWarmup: async ({ update }) => [update % 4, (update + 1) % 4],
     noteWarmup: async () => undefined,
     trainWarmup: async ({ training, places, update }) => ({
-      nextSeqId: training.nextSeqId + 2,
+      training: after(training, 2),
+      notices: [],
       row: {
         update,
         datums: places.length,
@@ -90,11 +105,18 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
     }),
     saveSampler: async ({ training, name }) => ({
       path: `tinker://s/sampler_weights/${name}` as SamplerPath,
-      nextSeqId: training.nextSeqId + 1,
+      training: after(training, 1),
+      notices: [],
+      ...NO_USAGE,
     }),
-    saveState: async ({ training, name }) => ({ path: `tinker://s/weights/${name}` as StatePath, nextSeqId: training.nextSeqId + 1 }),
+    saveState: async ({ training, name }) => ({
+      path: `tinker://s/weights/${name}` as StatePath,
+      training: after(training, 1),
+      notices: [],
+      ...NO_USAGE,
+    }),
     closeStep: async (order) => stepResult(order),
-    closeEvaluation: async ({ label, model, trials: { length: executed } }) => {
+    closeEvaluation: async ({ label, model, trials: { count: executed } }) => {
       const passed = label === 'student-before' ? 1 : executed;
       return evaluationOf({ label, model, executed, passed, meters: { student_sample: 1 }, usd: 0.01 });
     },
@@ -114,6 +136,12 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
     writeHandoff: async () => ({ path: 'runs/run/handoff.toml', toml: '' }),
     writeAdapter: async () => ({ name: 'turn', version: 1, path: 'adapters/turn/v1' }),
     promoteAdapter: async () => ({ keyVariable: 'OPENAI_API_KEY' }),
+    tendCheckpoints: async ({ look, renew, remove }) => ({
+      renewed: renew.map(({ path }) => ({ path, outcome: 'done', words: '' })),
+      removed: remove.map((path) => ({ path, outcome: 'done', words: '' })),
+      found: [...look, ...renew.map(({ path }) => path)].map((path) => ({ path, isListed: true, expires: null })),
+      isListRead: true,
+    }),
     mirrorRun: async () => undefined,
     ...over,
   };

@@ -2,7 +2,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { describe, expect, it } from 'vitest';
 import { setBudgetUpdate, statusQuery, stopUpdate } from '../../workflows/messages.ts';
 import { localServer } from './environment.ts';
-import { trialFor } from './facts.ts';
+import { tasksIn, trialFor } from './facts.ts';
 import { type AllActivities, fakeActivities } from './fake-activities.ts';
 import { observed } from './observed.ts';
 import { ask, replay, resolvedAs, serverOfFile, startIn, waitsFor } from './runs.ts';
@@ -121,10 +121,11 @@ describe('interim evaluations', () => {
   });
 
   it('of tasks that changed fail the run', async () => {
-    const checkTasks: AllActivities['checkTasks'] = async ({ tasks }) => {
-      if (tasks.some(({ id }) => id === 'a')) throw ApplicationFailure.nonRetryable('1 task(s) changed: a', 'TaskChanged');
+    const listTasks: AllActivities['listTasks'] = async ({ tasks }) => {
+      if (tasksIn(tasks).some(({ id }) => id === 'a')) throw ApplicationFailure.nonRetryable('1 task(s) changed: a', 'TaskChanged');
+      return tasksIn(tasks);
     };
-    await run({ checkTasks, resolveRun: resolvedAs({}, { interim: { ...every2, every: 1 } }) }, (handle) =>
+    await run({ listTasks, resolveRun: resolvedAs({}, { interim: { ...every2, every: 1 } }) }, (handle) =>
       expect(handle.result()).rejects.toMatchObject({ cause: { type: 'TaskChanged' } }),
     );
   });

@@ -6,7 +6,7 @@ import { evaluationOf, importedOf } from '../../core/run/testing/facts.ts';
 import type { TrialSpec } from '../../core/run/trial.ts';
 import { setBudgetUpdate, statusQuery, stopUpdate } from '../../workflows/messages.ts';
 import { localServer } from './environment.ts';
-import { ESTIMATE, trialFor } from './facts.ts';
+import { ESTIMATE, playedIn, trialFor } from './facts.ts';
 import { type AllActivities, fakeActivities } from './fake-activities.ts';
 import { ask, type Handle, notingIn, replay, resolvedAs, serverOfFile, startIn, waitsFor } from './runs.ts';
 
@@ -51,7 +51,7 @@ const raise = (handle: Handle, maxUsd: number) => handle.executeUpdate(setBudget
 const status = (handle: Handle) => handle.query(statusQuery);
 
 const scoreEpisode: AllActivities['scoreEpisode'] = async (order) => ({ ...(await fakeActivities().scoreEpisode(order)), ...paid(0) });
-const closeEvaluation: AllActivities['closeEvaluation'] = async ({ label, model, trials: { length: executed } }) =>
+const closeEvaluation: AllActivities['closeEvaluation'] = async ({ label, model, trials: { count: executed } }) =>
   evaluationOf({ label, model, executed, passed: executed, ...paid(3 * executed), trialUsd: TRIAL_USD });
 
 describe('32 trials at once', () => {
@@ -63,7 +63,7 @@ describe('32 trials at once', () => {
     const held = heldTrials();
     const trained: number[] = [];
     const trainBatch: AllActivities['trainBatch'] = async (order) => {
-      trained.push(order.episodes.length);
+      trained.push(playedIn(order.trials).filter(({ score }) => score?.scored).length);
       return { ...(await fakeActivities().trainBatch(order)), meters: {} };
     };
     await run({ resolveRun, runTrial: held.runTrial, trainBatch }, async (handle) => {

@@ -5,7 +5,7 @@ import type { MeterTokens } from '../../core/measures/meters.ts';
 import type { RunPlan } from '../../core/run/pinned-run.ts';
 import { pauseUpdate, type RunStatus, resumeUpdate, setBudgetUpdate, statusQuery, stopUpdate } from '../../workflows/messages.ts';
 import { localServer, workflowBundle } from './environment.ts';
-import { trialFor } from './facts.ts';
+import { playedIn, trialFor } from './facts.ts';
 import { type AllActivities, fakeActivities } from './fake-activities.ts';
 import { ask, notingIn, resolvedAs, serverOfFile, startIn, untilCancelled, waitsFor } from './runs.ts';
 
@@ -29,10 +29,10 @@ function observedWarmup() {
   const noting = notingIn(calls);
   const activities: Partial<AllActivities> = {
     runTrial: noting(({ trialId, who, model, maxTurns }) => `trial ${trialId} ${who} ${model.version} ${maxTurns}`, fake.runTrial),
-    keepTrajectories: noting(({ trajectories }) => `keep ${trajectories.length}`, fake.keepTrajectories),
+    keepTrajectories: noting(({ trials }) => `keep ${trials.count}`, fake.keepTrajectories),
     gatherWarmup: noting(({ list }) => `gather ${list}`, fake.gatherWarmup),
     openTraining: noting(() => 'open', fake.openTraining),
-    trainWarmup: noting(({ update, places, training }) => `update ${update} on ${places} at ${training.nextSeqId}`, fake.trainWarmup),
+    trainWarmup: noting(({ update, places, training }) => `update ${update} on ${places} at ${training.at.nextSeqId}`, fake.trainWarmup),
     noteWarmup: noting(({ row }) => `note ${row.update}`, fake.noteWarmup),
     saveState: noting(({ name }) => `state ${name}`, fake.saveState),
     saveSampler: noting(({ name }) => `sampler ${name}`, fake.saveSampler),
@@ -66,7 +66,8 @@ describe('a run with a warm-up', () => {
       'open',
       'update 1 on 1,2 at 1',
       'note 1',
-      'update 2 on 2,3 at 3',
+      'state warmup-0001',
+      'update 2 on 2,3 at 4',
       'note 2',
       'state warmup',
       'sampler step-0000',
@@ -113,8 +114,12 @@ describe('a run with a warm-up', () => {
       return fakeActivities().tallySpend(order);
     };
     await run({ resolveRun: warmed({}), runTrial, keepTrajectories, tallySpend }, (handle) => handle.result());
-    expect(kept?.trajectories.map(({ trialId }) => trialId)).toEqual(['0123abcd-w-000-0', '0123abcd-w-001-0-r1', '0123abcd-w-002-0']);
-    expect(booked[2]).toEqual({ student_sample: 2 + 12 }); // two baselines, four attempts
+    expect(kept && playedIn(kept.trials).map(({ trial }) => trial.trialId)).toEqual([
+      '0123abcd-w-000-0',
+      '0123abcd-w-001-0-r1',
+      '0123abcd-w-002-0',
+    ]);
+    expect(booked[3]).toEqual({ student_sample: 2 + 12 }); // the checks, two baselines, four attempts
   });
 
   it('goes on in new executions without playing a trial or making an update twice, also when attempts die; histories replay', async () => {
@@ -122,7 +127,7 @@ describe('a run with a warm-up', () => {
     let died = 0;
     const trainWarmup: AllActivities['trainWarmup'] = async (order) => {
       const trained = await fakeActivities().trainWarmup(order);
-      updates.push(`${order.update} at ${order.training.nextSeqId}`);
+      updates.push(`${order.update} at ${order.training.at.nextSeqId}`);
       if (order.update === 5 && died++ === 0) throw new Error('the worker died after the update was applied');
       return trained;
     };
@@ -145,8 +150,8 @@ describe('a run with a warm-up', () => {
     });
     expect(trials.filter((trialId) => trialId.includes('-w-'))).toHaveLength(3 * 8);
     expect(trials.length).toBe(new Set(trials).size);
-    // The attempt that comes again carries the numbers of the one that died, so that the service repeats its answer, not its update.
-    const expected = Array.from({ length: 12 }, (_, done) => `${done + 1} at ${1 + 2 * done}`);
+    // The attempt that comes again starts at the place of the one that died, where it finds what that one did. Each update is followed by a save.
+    const expected = Array.from({ length: 12 }, (_, done) => `${done + 1} at ${1 + 3 * done}`);
     expect(updates).toEqual(expected.flatMap((told) => (told.startsWith('5 ') ? [told, told] : [told])));
   }, 120_000);
 });

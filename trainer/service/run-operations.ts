@@ -1,3 +1,4 @@
+import type { CallLog } from './call-log.ts';
 import { type CheckpointFiles, fileStem, sha256 } from './checkpoint-files.ts';
 import { UserError } from './failures.ts';
 import { type CheckpointKind, formatPath, isCheckpointName } from './ids.ts';
@@ -23,6 +24,8 @@ export type RunSurroundings = {
   /** Makes a sampling session known, durably; a repeat changes nothing. */
   readonly addSampler: (samplerId: string, sessionId: string, baseModel: string, modelPath: string) => void;
   readonly now: () => Date;
+  /** Where calls are counted; absent when nobody wants to know. */
+  readonly callLog?: Pick<CallLog, 'add'> | undefined;
   /** Something that only a restart can mend, e.g. the journal cannot be written. */
   readonly onFatal: (reason: unknown) => void;
 };

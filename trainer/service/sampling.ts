@@ -20,8 +20,11 @@ const NOT_STARTED = -1;
 
 type SampleCall = { state: FutureState; readonly callId: number; readonly identity: CallIdentity };
 
-/** LoRA weights of a sampler path; throws UserError when they are gone. */
-export type ReadSamplerWeights = (path: string) => Uint8Array;
+/** Told of each call that has ended, before anybody can be told its result. */
+export type OnSampled = (sampler: Sampler, seq: number, job: Omit<SampleJob, 'weights'>, outcome: Outcome) => void;
+
+/** LoRA weights by sampler path; both throw UserError when they are gone. `check` reads nothing. */
+export type SamplerWeights = { readonly check: (path: string) => void; readonly read: (path: string) => Uint8Array };
 
 /**
  * Sampling calls by request id. Results live in memory only: after a restart a sample in flight reads as gone (410),
@@ -29,7 +32,8 @@ export type ReadSamplerWeights = (path: string) => Uint8Array;
  */
 export class Sampling {
   readonly #backend: SamplingBackend;
-  readonly #readWeights: ReadSamplerWeights;
+  readonly #weights: SamplerWeights;
+  readonly #onSampled: OnSampled;
   readonly #calls = new Map<string, SampleCall>();
   readonly #waiters = new Waiters<string>();
   /** Finished request ids, oldest first, and when they finished (monotonic ms). */
@@ -38,9 +42,10 @@ export class Sampling {
   readonly #adapters = new Set<string>();
   #inFlight = 0;
 
-  constructor(backend: SamplingBackend, readWeights: ReadSamplerWeights) {
+  constructor(backend: SamplingBackend, weights: SamplerWeights, onSampled: OnSampled = () => {}) {
     this.#backend = backend;
-    this.#readWeights = readWeights;
+    this.#onSampled = onSampled;
+    this.#weights = weights;
   }
 
   /** Starts a call and returns its request id; a repeat answers the first call's, and another call under its number is refused. */
@@ -54,10 +59,13 @@ export class Sampling {
     const { callId, result } = this.#start(sampler, job);
     this.#inFlight += 1;
     this.#calls.set(requestId, { state: { kind: 'pending' }, callId, identity });
+    const finish = (outcome: Outcome) => {
+      this.#onSampled(sampler, seq, job, outcome);
+      this.#finish(requestId, outcome);
+    };
     result.then(
-      (bytes) => this.#finish(requestId, { kind: 'proto', bytes }),
-      (error: Error) =>
-        this.#finish(requestId, { kind: 'failed', error: error.message, category: error instanceof UserError ? 'user' : 'server' }),
+      (bytes) => finish({ kind: 'proto', bytes }),
+      (error: Error) => finish({ kind: 'failed', error: error.message, category: error instanceof UserError ? 'user' : 'server' }),
     );
     return requestId;
   }
@@ -111,7 +119,9 @@ export class Sampling {
   #provideWeights(sampler: Sampler): string {
     const key = sampler.modelPath;
     if (key === null) return sampler.baseModel;
-    if (!this.#adapters.delete(key)) this.#backend.addAdapter(key, sampler.baseModel, this.#readWeights(key));
+    // Weights whose time is over are gone, though the thread may still have them.
+    this.#weights.check(key);
+    if (!this.#adapters.delete(key)) this.#backend.addAdapter(key, sampler.baseModel, this.#weights.read(key));
     this.#adapters.add(key);
     if (this.#adapters.size > ADAPTERS_AT_MOST) {
       const [oldest] = this.#adapters;

@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import { type CallLog, sampleCall } from './call-log.ts';
 import { HttpFailure } from './failures.ts';
 import { parseRequestId } from './ids.ts';
 import type { FutureState } from './outcome.ts';
@@ -22,6 +23,8 @@ export type ServiceOptions = {
   /** How long a poll is held, ms; below the clients' 45 s. */
   readonly longPollMs: number;
   readonly now: () => Date;
+  /** Where calls are counted; absent when nobody wants to know. */
+  readonly callLog?: Pick<CallLog, 'add'> | undefined;
   /** Called when only a restart can help. */
   readonly onFatal: (reason: unknown) => void;
 };
@@ -42,7 +45,7 @@ export class Service {
 
   /** Takes up the state found in the folder and goes on with unfinished training calls. */
   constructor(options: ServiceOptions) {
-    const { stateFolder, baseModels, longPollMs, now, onFatal } = options;
+    const { stateFolder, baseModels, longPollMs, now, callLog, onFatal } = options;
     this.baseModels = baseModels;
     this.longPollMs = longPollMs;
     mkdirSync(stateFolder, { recursive: true });
@@ -52,9 +55,14 @@ export class Service {
       backend: options.training,
       addSampler: (id, sessionId, baseModel, path) => sessions.addSampler(id, sessionId, baseModel, path),
       now,
+      callLog,
       onFatal,
     });
-    this.sampling = new Sampling(options.samplingBackend, (path) => this.runs.readCheckpoint(path).weights);
+    this.sampling = new Sampling(
+      options.samplingBackend,
+      { check: (path) => this.runs.checkIsThere(path), read: (path) => this.runs.readCheckpoint(path).weights },
+      (sampler, seq, job, outcome) => callLog?.add(sampleCall(now(), sampler, seq, job, outcome)),
+    );
     this.#sweep = setInterval(() => this.sweepSessions(), SESSION_SWEEP_MS);
     this.#sweep.unref();
   }

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import type { Plan } from '../faults/plan.ts';
 import { withFaults } from '../faults/with-faults.ts';
+import { CallLog } from './call-log.ts';
 import { StateError } from './failures.ts';
 import { createApp } from './http/app.ts';
 import { gated, type KeyRule } from './http/gate.ts';
@@ -21,6 +22,10 @@ export type TrainerOptions = {
   readonly keys: KeyRule;
   /** Makes the service fail on purpose; null in earnest. */
   readonly faults: Plan | null;
+  /** File that gets a line for each call that was carried out, see `CallLog`; null for none. */
+  readonly callLogFile: string | null;
+  /** What checkpoints expire by. */
+  readonly now: () => Date;
   /** Called when only a restart can help; must end the process. */
   readonly onFatal: (reason: unknown) => void;
 };
@@ -46,7 +51,8 @@ export async function startTrainer(options: TrainerOptions): Promise<{ readonly 
     training,
     samplingBackend: sampling,
     longPollMs: LONG_POLL_MS,
-    now: () => new Date(),
+    now: options.now,
+    ...(options.callLogFile === null ? {} : { callLog: CallLog.open(options.callLogFile) }),
     onFatal: options.onFatal,
   });
   await Promise.all([training.ready, sampling.ready]).catch((error: unknown) => {

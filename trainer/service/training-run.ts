@@ -1,9 +1,10 @@
 import { callOf, isSameCall } from './call-identity.ts';
+import { trainingCall } from './call-log.ts';
 import { CheckpointFiles } from './checkpoint-files.ts';
 import { EngineCopy } from './engine-copy.ts';
 import { HttpFailure, UserError } from './failures.ts';
 import { CREATE_SEQ, trainingRequestId } from './ids.ts';
-import type { FutureState } from './outcome.ts';
+import type { FutureState, Outcome } from './outcome.ts';
 import { RunCheckpoints } from './run-checkpoints.ts';
 import type { CallIdentity, Operation, RunRecordOf } from './run-journal.ts';
 import type { StoredRequest } from './run-ledger.ts';
@@ -197,8 +198,18 @@ export class TrainingRun {
     }
   }
 
-  #finish({ record: { seq, call } }: StoredRequest, { outcome, state }: Execution): void {
+  #finish(request: StoredRequest, { outcome, state }: Execution): void {
+    const { seq, call } = request.record;
+    this.#count(request, outcome);
     this.#store.writeDone({ seq, at: this.#around.now().toISOString(), ...(call && { call }) }, outcome, state);
     this.#waiters.notify(seq);
+  }
+
+  /** Before the journal has the result: a call that was answered is counted, also when we are killed in between. */
+  #count(request: StoredRequest, outcome: Outcome): void {
+    const { callLog, now } = this.#around;
+    if (callLog === undefined) return;
+    const { seq, operation, call } = request.record;
+    callLog.add(trainingCall({ at: now(), model: this.model, seq, operation, call, body: () => this.#store.body(request), outcome }));
   }
 }

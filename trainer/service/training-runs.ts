@@ -71,6 +71,14 @@ export class TrainingRuns {
     return this.all().filter((run) => run.model.sessionId === sessionId);
   }
 
+  /** Throws UserError when the path names no checkpoint, or one whose time is over. */
+  checkIsThere(path: string): void {
+    const parsed = parseStoredPath(path);
+    const run = parsed === null ? undefined : this.#runs.get(parsed.run);
+    if (parsed === null || run === undefined) throw new UserError(`no checkpoint '${path}'`);
+    if (run.checkpoints.get(parsed.kind, parsed.name) === null) throw new UserError(run.checkpoints.missing(parsed.kind, parsed.name));
+  }
+
   /** Content of a checkpoint of any model. Throws UserError when the path names none. */
   readCheckpoint(path: string): CheckpointContent {
     const parsed = parseStoredPath(path);

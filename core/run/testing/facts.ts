@@ -2,6 +2,7 @@ import type { BaselineReport } from '../../gate/baseline-report.ts';
 import type { TrialId } from '../../ids.ts';
 import type { TrainedBatch } from '../../measures/metrics-row.ts';
 import { NO_USAGE } from '../../measures/usage.ts';
+import { FRESH_ADAPTER, type TrainingRef } from '../../training/plan.ts';
 import type { EvalResult, HoldoutLabel } from '../results.ts';
 import type { TrialSummary } from '../trial.ts';
 
@@ -31,6 +32,8 @@ export function trialOf(known: Partial<TrialSummary> = {}): TrialSummary {
     ...NO_USAGE,
     meters: { student_sample: 10 },
     usd: 0,
+    replayedTokens: 0,
+    reboughtTokens: 0,
     wallMs: 5,
     ...known,
   };
@@ -76,6 +79,17 @@ export const importedOf = (label: HoldoutLabel, model: string, known: Partial<Ev
     wallMs: 0,
     ...known,
   });
+
+/** A training for tests: a model of which nothing was asked yet, or so many calls. */
+export function trainingOf({ calls = 0, updates = 0 } = {}): TrainingRef {
+  const at = { generation: 1, entry: 2 + 3 * calls, sessionId: 's', modelId: 's:train:0', nextSeqId: 1 + calls };
+  return { base: FRESH_ADAPTER, head: null, updates, at };
+}
+
+/** The same training, so many calls later. */
+export function after({ updates, at: { nextSeqId } }: TrainingRef, calls: number): TrainingRef {
+  return trainingOf({ calls: nextSeqId - 1 + calls, updates: updates + Math.floor(calls / 2) });
+}
 
 /** A batch of one datum that was trained on, but for what the test names. */
 export function trainedOf(known: Partial<TrainedBatch> = {}): TrainedBatch {

@@ -5,7 +5,7 @@ import { type PathParts, runOfPath, type SamplerPath, type StatePath, savedParts
 import { cursorSchema, everyPage, type Page, type PageOptions } from './paging.ts';
 import { getJson, ifSupported, ofSome, type Query, sendDelete, sendOnly } from './request.ts';
 
-/** Null and `isPublic: false` where the service does not say. */
+/** Null and `isPublic: false` where the service does not say, but for `expiresAt`. */
 export type Checkpoint = {
   /** `weights/<name>`, `sampler_weights/<name>` or `external_weights/<name>`; some servers leave the kind out. */
   readonly id: string;
@@ -17,8 +17,8 @@ export type Checkpoint = {
   readonly sizeBytes: number | null;
   readonly isPublic: boolean;
   readonly userMetadata: Readonly<Record<string, string>> | null;
-  /** ISO 8601; null also when it never expires. */
-  readonly expiresAt: string | null;
+  /** ISO 8601; null: it never expires; undefined where the service does not say. */
+  readonly expiresAt: string | null | undefined;
 };
 
 /** Where the files of saved external weights can be fetched, and until when (ISO 8601). */
@@ -76,12 +76,22 @@ export class Checkpoints {
    * @throws BadRequest when the path names no run, or the service does not know it
    */
   async find(path: SamplerPath | StatePath): Promise<Checkpoint | null> {
-    const wanted = savedParts(path);
-    const isIt = (listed: Checkpoint) => {
-      const parts = savedParts(listed.path);
-      return listed.path === path || (wanted !== null && parts !== null && parts.kind === wanted.kind && parts.name === wanted.name);
-    };
-    return (await this.list(runOfPath(path) ?? partsOf(path).run)).find(isIt) ?? null;
+    return (await this.list(runOfPath(path) ?? partsOf(path).run)).find((listed) => isListingOf(listed, path)) ?? null;
+  }
+
+  /**
+   * The same for many paths, with one list a run. Null: not listed, or its run is lost. A path is not in the answer where the service has
+   * no such lists.
+   */
+  async lookUp<Path extends string>(paths: readonly Path[]): Promise<Map<Path, Checkpoint | null>> {
+    const found = new Map<Path, Checkpoint | null>();
+    for (const [run, ofRun] of Map.groupBy(paths, runOfPath)) {
+      if (run === null) continue;
+      const listed = await ifSupported(this.list(run));
+      if (listed === null && !(await this.#isLost(run))) continue;
+      for (const path of ofRun) found.set(path, listed?.find((one) => isListingOf(one, path)) ?? null);
+    }
+    return found;
   }
 
   /**
@@ -137,6 +147,11 @@ export class Checkpoints {
   }
 }
 
+function isListingOf(listed: Checkpoint, path: string): boolean {
+  const [parts, wanted] = [savedParts(listed.path), savedParts(path)];
+  return listed.path === path || (wanted !== null && parts !== null && parts.kind === wanted.kind && parts.name === wanted.name);
+}
+
 export function checkpointOf(listed: z.infer<typeof checkpointSchema>): Checkpoint {
   return {
     id: listed.checkpoint_id,
@@ -146,7 +161,7 @@ export function checkpointOf(listed: z.infer<typeof checkpointSchema>): Checkpoi
     sizeBytes: listed.size_bytes ?? null,
     isPublic: listed.public ?? false,
     userMetadata: listed.user_metadata ?? null,
-    expiresAt: listed.expires_at ?? null,
+    expiresAt: listed.expires_at,
   };
 }
 

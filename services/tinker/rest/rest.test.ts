@@ -101,6 +101,24 @@ describe('checkpoints', () => {
     expect(await rest.checkpoints.assertListed(STATE)).toBe(false);
   });
 
+  test('many are looked up with one list a run; what a run without lists has is not said, and what a lost one had is not there', async () => {
+    const sampler = 'tinker://run/sampler_weights/b' as SamplerPath;
+    const listed = {
+      json: { checkpoints: [checkpoint('a', { expires_at: '2026-01-02T00:00:00Z' }), checkpoint('c', { expires_at: null })] },
+    };
+    service.script('training_runs/run/checkpoints', listed);
+    const elsewhere = ['tinker://other/weights/a', 'no-path'] as StatePath[];
+    const found = await rest.checkpoints.lookUp([STATE, sampler, 'tinker://run/weights/c' as StatePath, ...elsewhere]);
+    expect([...found].map(([path, it]) => [path, it?.expiresAt])).toEqual([
+      [STATE, '2026-01-02T00:00:00Z'],
+      [sampler, undefined],
+      ['tinker://run/weights/c', null],
+    ]);
+    expect(found.get(sampler)).toBeNull();
+    service.usually('training_runs?limit=1&offset=0', { json: { training_runs: [] } });
+    expect(await rest.checkpoints.lookUp(elsewhere)).toEqual(new Map([[elsewhere[0], null]]));
+  });
+
   test('in a form of the server’s own are found by their whole path', async () => {
     const path = 'tinker://run/checkpoints/a' as SamplerPath;
     const listed = { json: { checkpoints: [checkpoint('a', { tinker_path: path })] } };

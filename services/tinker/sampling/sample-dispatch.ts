@@ -24,6 +24,8 @@ type Session = {
   readonly unusedSeqIds: number[];
 };
 
+/** The call that submits a sample: where it fails, there was none to be lost. */
+const SUBMISSION = 'asample';
 /** A sample that is lost this often in a row is not lost by chance. */
 const LONGEST_LOSING_STREAK = 8;
 const CANCEL_TIMEOUT_MS = 30_000;
@@ -60,14 +62,17 @@ export class SampleDispatch {
     // Samples that one poll serves are not counted.
     const release = this.#usesFeed ? () => {} : await this.#caller.backPressure.sample(this.#caller.untilClosed(signal));
     try {
+      let resubmissions = 0;
       for (let losses = 0; ; losses++) {
         const opened = this.#session;
         const session = await unlessAborted(opened, signal);
         try {
-          return await this.#attempt(session, options, signal);
+          const sample = await this.#attempt(session, options, signal);
+          return resubmissions === 0 ? sample : { ...sample, resubmissions };
         } catch (error) {
           const isLost = error instanceof SessionLost || (error instanceof ResubmitSample && this.#mayResubmit(options));
           if (!isLost || losses >= LONGEST_LOSING_STREAK) throw error;
+          if (error.call !== SUBMISSION) resubmissions++;
           if (error instanceof SessionLost) await unlessAborted(this.#reopen(opened), signal);
         }
         await this.#caller.sleep(backoffMs(losses), signal);
@@ -120,7 +125,7 @@ export class SampleDispatch {
     const seqId = session.unusedSeqIds.shift() ?? session.nextSeqId++;
     // Of a try that brought no answer nobody knows whether the service took the number for this prompt.
     let isRefused = true;
-    const common = { method: 'POST', path: 'asample', phase: 'sample', subject: 'sampling session', signal } as const;
+    const common = { method: 'POST', path: SUBMISSION, phase: 'sample', subject: 'sampling session', signal } as const;
     const call = {
       ...common,
       body: asampleBody(session.id, seqId, options),

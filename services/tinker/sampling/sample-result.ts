@@ -4,7 +4,12 @@ import { promptLength } from './sample-body.ts';
 import type { PromptScores, SampleAllRequest } from './sampler.ts';
 
 /** What the dispatch brings: the response, its future, and the ids of its sequences where the service gives them. */
-export type DispatchedSample = SampleResponse & { readonly sequenceIds: readonly string[]; readonly requestId: string };
+export type DispatchedSample = SampleResponse & Resubmitted & { readonly sequenceIds: readonly string[]; readonly requestId: string };
+
+/** How often the sample was submitted before, in vain: the service lost it, and may have charged for it. Absent: never. */
+export type Resubmitted = { readonly resubmissions?: number };
+
+export const resubmitted = ({ resubmissions }: Resubmitted): Resubmitted => (resubmissions === undefined ? {} : { resubmissions });
 
 export type Sequence = {
   readonly tokens: Int32Array;
@@ -18,7 +23,7 @@ export type Sequence = {
   readonly topk: TopkTable | null;
 };
 
-export type SampleAll = {
+export type SampleAll = Resubmitted & {
   readonly sequences: readonly Sequence[];
   /** Nats per position of the prompt; NaN at 0 and where the service gave none. Null unless asked for and given. */
   readonly promptLogprobs: Float32Array | null;
@@ -47,6 +52,7 @@ export function sampleAllOf(response: DispatchedSample, request: SampleAllReques
     promptAltTokens,
     promptCacheHitTokens,
     requestId,
+    ...resubmitted(response),
   };
 }
 
@@ -56,7 +62,9 @@ export function promptScores(sample: SampleAll, length: number, topK: number): P
   const failed = failureOf(requestId);
   if (promptLogprobs === null) return failed(`asked for the log-probabilities of ${length} prompt tokens, got 0`);
   if (topK > 0 && topk?.length !== length) failed(`asked for the top ${topK} tokens of ${length} positions, got ${topk?.length ?? 0}`);
-  return { logprobs: Float64Array.from(promptLogprobs), topk: topK > 0 ? topk : null, promptCacheHitTokens };
+  const sampledTokens = sample.sequences.reduce((sum, { tokens }) => sum + tokens.length, 0);
+  const logprobs = Float64Array.from(promptLogprobs);
+  return { logprobs, topk: topK > 0 ? topk : null, promptCacheHitTokens, sampledTokens, ...resubmitted(sample) };
 }
 
 function sequenceOf({ tokens, logprobs, stopReason, topk }: SampledSequence, sequenceId: string | null, failed: Fail): Sequence {

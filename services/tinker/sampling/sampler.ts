@@ -6,7 +6,7 @@ import { refuseOtherKind, type SamplerPath } from '../paths.ts';
 import type { TopkTable } from '../wire/index.ts';
 import type { Prompt, Stop, TargetTokens } from './sample-body.ts';
 import type { SampleDispatch } from './sample-dispatch.ts';
-import { promptScores, type SampleAll, sampleAllOf } from './sample-result.ts';
+import { promptScores, type Resubmitted, resubmitted, type SampleAll, sampleAllOf } from './sample-result.ts';
 
 /** One continuation of a prompt of text. */
 export type SampleRequest = {
@@ -20,7 +20,7 @@ export type SampleRequest = {
   readonly signal?: AbortSignal;
 };
 
-export type SampleResult = {
+export type SampleResult = Resubmitted & {
   readonly tokens: Int32Array;
   /** Nats, one per token; NaN where the service gave none. */
   readonly logprobs: Float32Array;
@@ -62,12 +62,14 @@ export type SampleAllRequest = {
   readonly signal?: AbortSignal;
 };
 
-export type PromptScores = {
+export type PromptScores = Resubmitted & {
   /** ln p(tokens[i] | tokens[..i]) in nats; NaN at 0 and where the service gave none. Length of the prompt. */
   readonly logprobs: Float64Array;
   /** The likeliest tokens at each position (see `topkRow`); null unless asked for. */
   readonly topk: TopkTable | null;
   readonly promptCacheHitTokens: number;
+  /** What the call sampled besides: one token, none where the sequence fills the context. */
+  readonly sampledTokens: number;
 };
 
 export type ScoreOptions = {
@@ -97,11 +99,13 @@ export class Sampler {
    * @throws BadRequest, BillingPaused, CredentialRefused, RetryLater, ServiceFailed, SessionLost; the signal's reason when aborted
    */
   async sample({ stopTokens, ...request }: SampleRequest): Promise<SampleResult> {
-    const { sequences, promptCacheHitTokens, requestId } = await this.sampleAll({ ...request, stop: stopTokens });
-    const [sequence] = sequences;
+    const sample = await this.sampleAll({ ...request, stop: stopTokens });
+    const { promptCacheHitTokens, requestId } = sample;
+    const [sequence] = sample.sequences;
     if (sequence === undefined) throw new ServiceFailed('asked for one sequence, got none', { call: 'Sample', requestId });
     const { tokens, stop, logprobs } = sequence;
-    return { tokens, logprobs: logprobs ?? new Float32Array(tokens.length).fill(Number.NaN), stop, promptCacheHitTokens };
+    const known = logprobs ?? new Float32Array(tokens.length).fill(Number.NaN);
+    return { tokens, logprobs: known, stop, promptCacheHitTokens, ...resubmitted(sample) };
   }
 
   /**

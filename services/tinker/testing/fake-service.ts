@@ -44,6 +44,8 @@ export function sampleReply(fields: Partial<SampleResponse> = {}): Reply {
 
 export class FakeService implements AsyncDisposable {
   readonly seen: SeenRequest[] = [];
+  /** What each sample comes to. */
+  sampled: Reply = sampleReply();
   readonly #scripts = new Map<string, Reply[]>();
   readonly #usualReplies = new Map<string, Reply>();
   readonly #futures = new Map<string, Reply>();
@@ -126,7 +128,7 @@ export class FakeService implements AsyncDisposable {
       case 'create_sampling_session':
         return { json: { sampling_session_id: `sess:sample:${json.sampling_session_seq_id}` } };
       case 'asample':
-        return this.#promise(sampleReply());
+        return this.#promise(this.sampled);
       case 'create_model':
         return this.#promise({ json: { model_id: `sess:train:${json.model_seq_id}` } });
       case 'optim_step':

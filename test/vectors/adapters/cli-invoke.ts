@@ -2,6 +2,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'smol-toml';
 import { createPromotionActivities } from '../../../activities/promotion.ts';
+import type { RunRecord } from '../../../activities/run-records.ts';
 import { failureOf, Project, TEMPLATE } from '../../../activities/testing/project.ts';
 import { yesOrNo } from '../../../client/ask.ts';
 import { EXIT } from '../../../client/exit-codes.ts';
@@ -50,7 +51,13 @@ type Expected = { exit: number; started: boolean; error?: string; run_with?: obj
 /** What our start came to: everything that was refused at once, or how far the run got. */
 type Ours =
   | { readonly refused: readonly string[]; readonly exit: number }
-  | { readonly started: BuiltStart; readonly pinned: PinnedRun; readonly exit: number | 'waits'; readonly failed: boolean };
+  | {
+      readonly started: BuiltStart;
+      readonly pinned: PinnedRun;
+      readonly tasks: Pick<RunRecord, 'train' | 'holdout'>;
+      readonly exit: number | 'waits';
+      readonly failed: boolean;
+    };
 
 export async function invoke(input: InvokeCase, expected: { steps: Expected[] }): Promise<Finding> {
   const reason = whyNotApplicable(input);
@@ -91,7 +98,8 @@ async function start(project: Project, step: Step, { index, atTerminal }: { inde
     const started = await prepareStart(parsed.request, project.root, atTerminal);
     const resolving = project.inputs().resolveRun({ runId: `run-${index}`, executionId: `execution-${index}`, input: started.input });
     const pinned = await resolving.catch(() => null);
-    if (pinned !== null) return { started, pinned, ...(await engine(project, pinned, step)) };
+    if (pinned !== null)
+      return { started, pinned, tasks: await project.records.load(pinned.ref), ...(await engine(project, pinned, step)) };
     const { type, message } = await failureOf(resolving);
     const exit = exitCodeOfReport({ outcome: null, failure: { type: type ?? null, message } }, false);
     return { refused: [/^runDir: /.test(message) ? 'run_dir_used' : message], exit };
@@ -145,7 +153,8 @@ function compareStep(wanted: Expected, ours: Ours, promoted: unknown): string | 
     return difference({ exit, started, error: kind }, { exit: ours.exit, started: false, error: told });
   }
   const { input } = ours.started;
-  const { agent, train, holdout, backend, plan } = ours.pinned;
+  const { agent, backend, plan } = ours.pinned;
+  const { train, holdout } = ours.tasks;
   const ids = { train: train.map(({ id }) => id), holdout: holdout.map(({ id }) => id) };
   const typed = theirs(input.agent);
   return difference(

@@ -4,6 +4,7 @@ import { type ClosedScore, type ClosedTrial, closeTrainingStep } from '../../../
 import { trialFigures } from '../../../core/measures/trial-figures.ts';
 import { NO_USAGE } from '../../../core/measures/usage.ts';
 import { type GuardState, NO_GUARD_STATE, type StepResult, type TrainResult } from '../../../core/run/results.ts';
+import { trainingOf } from '../../../core/run/testing/facts.ts';
 import { buildDatums } from '../../../core/tokens/datums.ts';
 import type { Datum } from '../../../core/tokens/span.ts';
 import { keepTeacherRow } from '../../../core/tokens/teacher-row.ts';
@@ -54,8 +55,9 @@ function stopOf({ row, starved, kill }: StepResult, maxUsd: number | null) {
 function closedTrial(raw: RawTrial, config: RunConfig): ClosedTrial {
   const { spans } = toEpisode(raw.trial, raw.stop_reason, raw.calls);
   const maxTokens = config.sampling.max_tokens;
+  const undisturbed = { lost: [], replayedTokens: 0, reboughtTokens: 0 };
   const figures = trialFigures(spans, { maxTokens, who: 'student' });
-  return { ...toTally(raw, maxTokens), ...figures, lost: [], usd: 0, maskedTokens: 0, overflow: false };
+  return { ...toTally(raw, maxTokens), ...figures, ...undisturbed, usd: 0, maskedTokens: 0, overflow: false };
 }
 
 type ScoredTrial = { readonly datums: readonly Datum[]; readonly answers: readonly Answer[]; readonly score: ClosedScore };
@@ -84,5 +86,12 @@ function train(raw: Step, scored: readonly ScoredTrial[], config: RunConfig, ste
   const { updates, figures, trainTokens } = prepareBatch(batch, { train: config.train, runName: 'run', step });
   const losses = raw.train_losses.slice(0, updates.length);
   const gradNorms = raw.grad_norms.slice(0, updates.length);
-  return { nextSeqId: 0, trained: { ...figures, losses, gradNorms }, ...NO_USAGE, meters: { student_train: trainTokens }, wallMs: 0 };
+  return {
+    training: trainingOf(),
+    notices: [],
+    trained: { ...figures, losses, gradNorms },
+    ...NO_USAGE,
+    meters: { student_train: trainTokens },
+    wallMs: 0,
+  };
 }

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { CallLog } from '../call-log.ts';
 import type { Operation } from '../run-journal.ts';
 import type { TrainingRun } from '../training-run.ts';
 import { TrainingRuns } from '../training-runs.ts';
@@ -12,7 +13,15 @@ export class RunsFixture {
   backend = new CountingBackend();
   /** ISO time. */
   now = '2026-01-01T00:00:00Z';
-  runs: TrainingRuns = this.#open();
+  readonly #callLog: Pick<CallLog, 'add'> | undefined;
+  readonly #onFatal: (reason: unknown) => void;
+  runs: TrainingRuns;
+
+  constructor(callLog?: Pick<CallLog, 'add'>, onFatal: (reason: unknown) => void = thrown) {
+    this.#callLog = callLog;
+    this.#onFatal = onFatal;
+    this.runs = this.#open();
+  }
 
   /** As after a kill: a new process, a new engine, the same folder. */
   restart(): void {
@@ -35,11 +44,14 @@ export class RunsFixture {
       backend: this.backend,
       addSampler: () => {},
       now: () => new Date(this.now),
-      onFatal: (reason) => {
-        throw reason;
-      },
+      callLog: this.#callLog,
+      onFatal: this.#onFatal,
     });
   }
+}
+
+function thrown(reason: unknown): never {
+  throw reason;
 }
 
 export const gradient: Operation = { op: 'forward_backward', forwardOnly: false };

@@ -1,0 +1,164 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { activityInfo } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
+import type { TrialId } from '../core/ids.ts';
+import { type CallAnswer, type CallIntent, decodeEntry, type Entry, encodeEntry } from '../core/recordings/entry.ts';
+import { callsIn, type PaidCall } from '../core/recordings/paid-call.ts';
+import { Replay } from '../core/recordings/replay.ts';
+import type { ObjectStore } from '../services/blobs/object-store.ts';
+import { FencedLog, StaleAttempt } from '../services/recordings/fenced-log.ts';
+
+/** Whose attempt opens a book: attempts of one activity execution are numbered, executions of the same work are not. */
+export type Attempt = { readonly execution: string; readonly attempt: number };
+
+export type CallOrder = Omit<CallIntent, 'index' | 'answered'>;
+
+/** The prefix of everything that is recorded of a run's paid calls. */
+export const callsPrefix = (runId: string) => `runs/${runId}/calls/`;
+
+/** The book of one piece of work: a trial's samples, a trial's scores, or the run's preflight. */
+export function openCalls(objects: ObjectStore, runId: string, of: TrialId | 'preflight', kind: 'sample' | 'score' | 'check') {
+  return PaidCalls.open(new FencedLog(objects, `${callsPrefix(runId)}${of}/${kind}/`));
+}
+
+export function attemptNow(): Attempt {
+  const { workflowExecution, activityId, attempt } = activityInfo();
+  return { execution: `${workflowExecution?.runId ?? ''}/${activityId}`, attempt };
+}
+
+/** Runs an attempt's work; when the work was taken over meanwhile, it ends as that, and not as a failure of the model. */
+export async function unforked<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw error instanceof StaleAttempt ? ApplicationFailure.retryable(error.message, error.name) : error;
+  }
+}
+
+/** What a call's answer depends on, as a name. */
+export function callKey(tokens: Int32Array, settings: object): string {
+  const hash = createHash('sha256').update(new Uint8Array(tokens.buffer, tokens.byteOffset, tokens.byteLength));
+  return hash.update(JSON.stringify(settings)).digest('hex');
+}
+
+/**
+ * The write-ahead book of paid calls of one piece of work, as its current attempt keeps it. A call is entered before it is sent, and its
+ * answer before anybody sees it; calls that an earlier attempt made in the same way are answered from the book. An attempt whose work was
+ * taken over can enter nothing more, so that there is one answer to each call.
+ */
+export class PaidCalls {
+  /** 1 for the first attempt. */
+  readonly epoch: number;
+  private readonly log: FencedLog;
+  private readonly entries: Entry[];
+  private readonly ownFrom: number;
+  private readonly replay: Replay;
+  /** Places of the calls whose answers this attempt has been given. */
+  private readonly handed = new Set<number>();
+  private readonly inFlight = new Set<Promise<unknown>>();
+
+  private constructor(log: FencedLog, earlier: readonly Entry[], own: Entry) {
+    this.log = log;
+    this.entries = [...earlier, own];
+    this.ownFrom = earlier.length;
+    this.epoch = this.entries.filter(({ type }) => type === 'attempt').length;
+    this.replay = new Replay(callsIn(earlier));
+  }
+
+  /** Takes the book over. @throws StaleAttempt when a later attempt of the same activity has it. */
+  static async open(log: FencedLog, { execution, attempt }: Attempt = attemptNow()): Promise<PaidCalls> {
+    const own = { type: 'attempt', execution, attempt, nonce: randomUUID() } as const;
+    const earlier = await log.open((entries) => {
+      const owner = entries.map(decodeEntry).findLast((entry) => entry.type === 'attempt');
+      if (owner?.execution === execution && owner.attempt > attempt) throw new StaleAttempt('this work');
+      return encodeEntry(own);
+    });
+    return new PaidCalls(log, earlier.map(decodeEntry), own);
+  }
+
+  /** Set once a newer attempt has taken over. */
+  get stale(): StaleAttempt | null {
+    return this.log.refusal;
+  }
+
+  /** What an earlier attempt ended with; `null` when none did. */
+  get finished(): { readonly result: unknown } | null {
+    return this.entries.find((entry) => entry.type === 'finished') ?? null;
+  }
+
+  /** Attempts that ended because the model answered wrongly. */
+  get failures(): number {
+    return this.entries.filter(({ type }) => type === 'failing').length;
+  }
+
+  /** All calls, those of earlier attempts included. */
+  get calls(): readonly PaidCall[] {
+    return callsIn(this.entries);
+  }
+
+  wasHanded(call: PaidCall): boolean {
+    return this.handed.has(call.place);
+  }
+
+  /** True for a call that an earlier attempt made. */
+  isInherited(call: PaidCall): boolean {
+    return call.place < this.ownFrom;
+  }
+
+  /**
+   * Answers one call: from the book, or by `ask`, which gets the call's number. `neverSent` tells the failures that cost nothing.
+   * @throws StaleAttempt, and what `ask` throws
+   */
+  async call(order: CallOrder, ask: (index: number) => Promise<CallAnswer>, neverSent: (error: unknown) => boolean): Promise<CallAnswer> {
+    const { recorded, ...turn } = this.replay.take(order.key);
+    if (recorded) {
+      this.handed.add(recorded.place);
+      this.replay.settle();
+      return recorded.outcome;
+    }
+    const asking = this.ask({ ...order, ...turn }, ask, neverSent);
+    const settled = asking.catch(() => {});
+    this.inFlight.add(settled);
+    void settled.finally(() => this.inFlight.delete(settled));
+    return asking;
+  }
+
+  /** Resolves when no call is on its way. */
+  async quiet(): Promise<void> {
+    while (this.inFlight.size > 0) await Promise.all(this.inFlight);
+  }
+
+  async noteFailing(): Promise<void> {
+    await this.enter({ type: 'failing' });
+  }
+
+  /** Ends the work: later attempts get this result and do nothing. @throws StaleAttempt */
+  async finish<T>(result: T): Promise<T> {
+    await this.enter({ type: 'finished', result });
+    return result;
+  }
+
+  private async ask(
+    intent: CallIntent,
+    ask: (index: number) => Promise<CallAnswer>,
+    neverSent: (error: unknown) => boolean,
+  ): Promise<CallAnswer> {
+    const of = await this.enter({ type: 'intent', ...intent });
+    try {
+      const answer = await ask(intent.index);
+      await this.enter({ type: 'answer', of, ...answer });
+      this.handed.add(of);
+      this.replay.settle();
+      return answer;
+    } catch (error) {
+      if (neverSent(error)) await this.enter({ type: 'refused', of });
+      throw error;
+    }
+  }
+
+  private async enter(entry: Entry): Promise<number> {
+    const place = await this.log.append(encodeEntry(entry));
+    this.entries[place] = entry;
+    return place;
+  }
+}

@@ -1,0 +1,106 @@
+import { rolloutMeters } from '../core/measures/billing.ts';
+import { addMeters } from '../core/measures/meters.ts';
+import { spendOf } from '../core/measures/spend.ts';
+import { trialFigures } from '../core/measures/trial-figures.ts';
+import { answeredMeters, lostIn, lostMeters, sentIn } from '../core/recordings/books.ts';
+import { isAnswered } from '../core/recordings/paid-call.ts';
+import type { TrialSpec, TrialSummary } from '../core/run/trial.ts';
+import { CONTEXT_OVERFLOW } from '../core/tokens/datums.ts';
+import { encodeEpisode } from '../core/tokens/episode-codec.ts';
+import type { BlobStore } from '../services/blobs/blob-store.ts';
+import type { TrialRecord } from '../services/gateway/index.ts';
+import type { TrialRun } from '../services/harbor/index.ts';
+import type { PaidCalls } from './paid-calls.ts';
+import type { RunRecord } from './run-records.ts';
+
+/** What a trial cost, and how much of it came from the books of attempts that died. */
+export type PaidTrial = Pick<TrialSummary, 'meters' | 'usd' | 'sent' | 'lost' | 'replayedTokens' | 'reboughtTokens'>;
+
+/** What of harbor's outcome the run keeps. */
+export type Outcome = Pick<
+  TrialRun,
+  'reward' | 'executed' | 'passed' | 'retry' | 'exceptionType' | 'exceptionMessage' | 'infraReason' | 'stopReason'
+> & {
+  readonly gradedScore: number | null;
+  readonly totalMs: number | null;
+};
+
+/** The outcome of a trial that says nothing about the model. */
+export function notRun(exceptionType: string, message: string): Outcome {
+  return {
+    reward: null,
+    executed: false,
+    passed: false,
+    retry: 'again',
+    exceptionType,
+    exceptionMessage: message,
+    infraReason: message,
+    stopReason: null,
+    gradedScore: null,
+    totalMs: null,
+  };
+}
+
+/** The trial as history keeps it; its tokens go to the blob store. `calls` says what all its attempts took, `seen` what the last one saw. */
+export async function summarize(
+  record: RunRecord,
+  spec: TrialSpec,
+  outcome: Outcome,
+  seen: TrialRecord,
+  calls: PaidCalls,
+  blobs: BlobStore,
+): Promise<TrialSummary> {
+  const stopReason = seen.overflow ? CONTEXT_OVERFLOW : seen.usdLimited ? USD_LIMIT : outcome.stopReason;
+  const { spans } = seen;
+  return {
+    ...figuresOf(record, spec, seen),
+    trialId: spec.trialId,
+    taskId: spec.task.id,
+    spans: spans.length > 0 ? await blobs.of(record.runId).put(encodeEpisode({ trial: spec.trialId, spans, stopReason })) : null,
+    reward: outcome.reward,
+    executed: outcome.executed,
+    passed: outcome.passed,
+    retry: outcome.retry,
+    gradedScore: outcome.gradedScore,
+    exceptionType: outcome.exceptionType,
+    exceptionMessage: (outcome.infraReason ?? outcome.exceptionMessage)?.slice(0, 500) ?? null,
+    stopReason,
+    maskedTokens: seen.maskedTokens,
+    overflow: seen.overflow,
+    lengthStops: seen.lengthStops,
+    fragments: Object.values(seen.fragments).reduce((sum, count) => sum + count, 0),
+    ...paidIn(record, spec, seen, calls),
+    wallMs: outcome.totalMs ?? 0,
+  };
+}
+
+/** The stop reason of a trial that had used up `budget.max_usd_per_trial`. It is graded as it stands, and trained on. */
+const USD_LIMIT = 'usd_limit';
+
+const figuresOf = ({ config }: RunRecord, { who }: TrialSpec, { spans }: TrialRecord) =>
+  trialFigures(spans, { maxTokens: config.sampling.max_tokens, who });
+
+/**
+ * What the trial took of the service, in all its attempts. Calls of the episode are metered as one conversation, all others at their own
+ * full price: what reached nobody is paid for as well.
+ */
+export function paidIn(record: RunRecord, spec: TrialSpec, seen: TrialRecord, calls: PaidCalls): PaidTrial {
+  const { wasted } = seen;
+  const all = calls.calls;
+  const answered = all.filter(isAnswered);
+  const unused = answered.filter((call) => !calls.wasHanded(call));
+  const unheard = { uniqueTokens: wasted.promptTokens + wasted.sampledTokens, cachedTokens: 0, sampledTokens: wasted.sampledTokens };
+  const inherited = answered.filter((call) => calls.isInherited(call));
+  const tokens = (handed: boolean) =>
+    inherited.filter((call) => calls.wasHanded(call) === handed).reduce((sum, { outcome }) => sum + outcome.sampledTokens, 0);
+  const heard = figuresOf(record, spec, seen).meters;
+  const meters = addMeters(heard, rolloutMeters(unheard, spec.who), answeredMeters(unused), lostMeters(all));
+  return {
+    meters,
+    usd: spendOf(record.config.pricing, meters).usd,
+    sent: sentIn(all),
+    lost: lostIn(all, spec.trialId),
+    replayedTokens: tokens(true),
+    reboughtTokens: tokens(false),
+  };
+}

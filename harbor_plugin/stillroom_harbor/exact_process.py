@@ -1,0 +1,42 @@
+"""Processes by exact id: a pid is used again, so a process is its pid and the moment it was born. Linux only; elsewhere nothing is known."""
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+
+def born(pid: int) -> str | None:
+    """When a process was born, in clock ticks since boot; None if there is none, or no /proc to tell."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    # The name, in parentheses, may hold anything; see proc(5).
+    state, *rest = stat[stat.rindex(")") + 2 :].split()
+    return None if state in "ZX" else rest[18]
+
+
+def namespace() -> str | None:
+    """Which processes a pid of ours can mean: containers that share a directory need not share process ids."""
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return None
+
+
+def kill_if(pid: int, is_meant: Callable[[], bool]) -> bool:
+    """SIGKILL for exactly the process that `is_meant` recognises: no other can get its pid between the look and the kill."""
+    try:
+        process = os.pidfd_open(pid)
+    except (OSError, AttributeError):
+        return False
+    try:
+        if not is_meant():
+            return False
+        signal.pidfd_send_signal(process, signal.SIGKILL)
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(process)

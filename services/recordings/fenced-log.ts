@@ -1,0 +1,90 @@
+import type { ObjectStore } from '../blobs/object-store.ts';
+
+/** A write to a log that somebody else has taken over: whoever wrote it must stop, its work goes on elsewhere. */
+export class StaleAttempt extends Error {
+  override readonly name = 'StaleAttempt';
+  constructor(prefix: string) {
+    super(`a newer attempt has taken over ${prefix}: nothing more of this one is recorded`);
+  }
+}
+
+/** Entries above it would not sort by their names any more. */
+const MOST_ENTRIES = 1_000_000;
+const DIGITS = String(MOST_ENTRIES).length - 1;
+
+/**
+ * A list of entries that only grows, one object each, of which one writer at a time is the owner. Whoever opens it reads what is there
+ * and takes it over with an entry of its own; since no entry is ever written twice, the owner before meets that entry where it would
+ * write next, and is refused. So there is one order of entries for all, and nothing is added behind a new owner's back.
+ */
+export class FencedLog {
+  private readonly objects: ObjectStore;
+  private readonly prefix: string;
+  private next = 0;
+  private lost: StaleAttempt | null = null;
+  private tail: Promise<unknown> = Promise.resolve();
+
+  /** `prefix` is the log's own and ends in a slash. */
+  constructor(objects: ObjectStore, prefix: string) {
+    this.objects = objects;
+    this.prefix = prefix;
+  }
+
+  /**
+   * Takes the log over and returns what it held, the new entry not among it. `claim` makes that entry, no two alike, from what it finds;
+   * what it throws leaves the log as it was.
+   */
+  async open(claim: (entries: readonly Uint8Array[]) => Uint8Array): Promise<readonly Uint8Array[]> {
+    let entries: readonly Uint8Array[] = [];
+    while (!(await this.place(entries.length, claim(entries)))) entries = await this.read();
+    this.next = entries.length + 1;
+    return entries;
+  }
+
+  /** The place of the new entry. Entries are written in the order of the calls. @throws StaleAttempt */
+  append(bytes: Uint8Array): Promise<number> {
+    const written = this.tail.then(() => this.write(bytes));
+    this.tail = written.catch(() => {});
+    return written;
+  }
+
+  /** What was refused, once it was. */
+  get refusal(): StaleAttempt | null {
+    return this.lost;
+  }
+
+  private async write(bytes: Uint8Array): Promise<number> {
+    if (this.lost) throw this.lost;
+    const place = this.next;
+    if (!(await this.place(place, bytes))) {
+      this.lost = new StaleAttempt(this.prefix);
+      throw this.lost;
+    }
+    this.next++;
+    return place;
+  }
+
+  /** True when the entry is ours; also where it was written by a try of this very call that brought no answer. */
+  private async place(place: number, bytes: Uint8Array): Promise<boolean> {
+    if (place >= MOST_ENTRIES) throw new Error(`${this.prefix} is full`);
+    const key = this.keyOf(place);
+    if (await this.objects.create(key, bytes)) return true;
+    const found = await this.objects.get(key);
+    return found !== null && Buffer.compare(found, bytes) === 0;
+  }
+
+  private async read(): Promise<readonly Uint8Array[]> {
+    const keys: string[] = [];
+    for await (const { key } of this.objects.list(this.prefix)) keys.push(key);
+    // What is listed late is read all the same: entries follow one another without a gap.
+    const entries = await Promise.all(keys.map((_, place) => this.objects.get(this.keyOf(place))));
+    for (let place = entries.length; entries.at(-1) !== null && place < MOST_ENTRIES; place++)
+      entries.push(await this.objects.get(this.keyOf(place)));
+    const end = entries.indexOf(null);
+    return entries.slice(0, end < 0 ? undefined : end).filter((entry) => entry !== null);
+  }
+
+  private keyOf(place: number): string {
+    return `${this.prefix}${String(place).padStart(DIGITS, '0')}`;
+  }
+}
