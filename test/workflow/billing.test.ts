@@ -34,8 +34,8 @@ function refusing(refuse: (call: string) => boolean) {
     runTrial: noted(({ trialId }) => `trial ${trialId.slice(9)}`, fake.runTrial),
     scoreEpisode: noted(({ trialId }) => `score ${trialId.slice(9)}`, fake.scoreEpisode),
     openTraining: noted(() => 'open', fake.openTraining),
-    trainBatch: noted(({ step, training }) => `train ${step} at ${training.at.nextSeqId}`, fake.trainBatch),
-    trainWarmup: noted(({ update, training }) => `update ${update} at ${training.at.nextSeqId}`, fake.trainWarmup),
+    trainBatch: noted(({ step, training }) => `train ${step} after ${training.updates}`, fake.trainBatch),
+    trainWarmup: noted(({ update, training }) => `update ${update} after ${training.updates}`, fake.trainWarmup),
     saveSampler: noted(({ name }) => `sampler ${name}`, fake.saveSampler),
     saveState: noted(({ name }) => `state ${name}`, fake.saveState),
   };
@@ -49,13 +49,13 @@ describe('a service that wants payment', () => {
     ['before anything', 'preflight'],
     ['for a trial', 'trial s0001-000-1'],
     ['for a score', 'score s0001-000-1'],
-    ['for an update', 'train 1 at 7'],
+    ['for an update', 'train 1 after 2'],
     ['for a sampler', 'sampler step-0000'],
     ['for a state', 'state step-0001'],
     ['for the model', 'open'],
     ['for an evaluation', 'trial ea-001-0'],
     ['for what the teacher plays', 'trial w-001-0'],
-    ['for an update of the warm-up', 'update 2 at 3'],
+    ['for an update of the warm-up', 'update 2 after 1'],
   ])('%s is waited for, and the very same is done again: nothing else is', async (_, refused) => {
     const { calls, state, activities } = refusing((call) => call === refused);
     const warmup = { steps: 2, rolloutsPerTask: 1, loaded: false };
@@ -79,7 +79,7 @@ describe('a service that wants payment', () => {
 });
 
 it('one that is not paid is asked for again; a new budget goes on as well', async () => {
-  const { state, activities } = refusing((call) => call === 'train 1 at 2');
+  const { state, activities } = refusing((call) => call === 'train 1 after 0');
   await run({ ...activities, resolveRun: resolvedAs(imported, one) }, async (handle) => {
     await waitsFor(handle, 'billing');
     await handle.executeUpdate(resumeUpdate, { args: [ask] });
