@@ -20,6 +20,8 @@ export type CreatedModel = { readonly baseModel: string; readonly rank: number }
 export class Traffic {
   readonly models: CreatedModel[] = [];
   readonly losses: ReceivedForwardBackwardRequest[] = [];
+  /** Forward passes without a gradient: the small sequences by which saved weights are known again. */
+  readonly probes: ReceivedForwardBackwardRequest[] = [];
   readonly learningRates: number[] = [];
   readonly samples: SampleCall[] = [];
   /** Names of saved training states and of weights published for sampling. */
@@ -39,11 +41,19 @@ export class Traffic {
 
   /** Lengths of every training sequence, in tokens: what is sent is shifted by one. */
   get sequenceTokens(): number[] {
-    return this.losses.flatMap(({ datums }) => datums.map((datum) => (datum.lossFnInputs.target_tokens?.values.length ?? 0) + 1));
+    return tokensIn(this.losses);
+  }
+
+  get probeTokens(): number {
+    return tokensIn(this.probes).reduce((sum, tokens) => sum + tokens, 0);
+  }
+
+  private hearLoss(request: ReceivedForwardBackwardRequest): void {
+    (request.forwardOnly ? this.probes : this.losses).push(request);
   }
 
   hear({ path, body, answer }: Exchange): void {
-    if (path === 'forward_backward') this.losses.push(decodeForwardBackwardRequest(body));
+    if (path === 'forward_backward') this.hearLoss(decodeForwardBackwardRequest(body));
     if (!(path in LISTENERS)) return;
     const asked = JSON.parse(body.toString()) as Json;
     if (path === 'create_sampling_session') {
@@ -53,6 +63,9 @@ export class Traffic {
     LISTENERS[path as keyof typeof LISTENERS](this, asked, this.#weightsOf);
   }
 }
+
+const tokensIn = (requests: readonly ReceivedForwardBackwardRequest[]): number[] =>
+  requests.flatMap(({ datums }) => datums.map((datum) => (datum.lossFnInputs.target_tokens?.values.length ?? 0) + 1));
 
 type Json = Record<string, unknown>;
 
