@@ -84,10 +84,10 @@ describe('SIGKILL of the runner', () => {
 
 describe('a stopped runner', () => {
   test('is killed when it does not answer, and its trials are told', async () => {
-    await using runner = await HarborRunner.start({ ...setting.options, silenceLimitMs: 1_000 });
+    await using runner = await HarborRunner.start({ ...setting.options, silenceLimitMs: 5_000 });
     const { trial } = await asleep(runner, 'sleep 4725');
     process.kill(await runner.pid(), 'SIGSTOP');
-    await expect(trial).rejects.toThrow(/SIGKILL.*had not answered for 1 s/s);
+    await expect(trial).rejects.toThrow(/SIGKILL.*had not answered for 5 s/s);
     await gone('sleep 4725');
     await until('its sandbox is removed', async () => (await setting.sandboxes()).length === 0);
     expect((await setting.run(runner, ['cp sun map'])).reward).toBe(1);
