@@ -27,6 +27,8 @@ const TOKENS = CALLS * (OBSERVED + SAMPLED);
 const VOCABULARY = 150_000;
 const SAMPLER = 'step-0000';
 const STEP = 1;
+/** What the teacher samples in a call that is for its scores: the protocol has no call that samples nothing, and a sampled token is billed. */
+const SAMPLED_WITH_SCORES = Int32Array.of(7);
 
 let service: FakeService;
 let project: Project;
@@ -75,7 +77,10 @@ async function played(run: BlobRef, episode: number): Promise<PlayedSlot> {
 it(`${EPISODES} episodes of ${TOKENS} tokens: each token is scored, trained on and counted once`, async () => {
   const { records, blobs, objects, folderOf } = project;
   const { ref: run } = await project.resolve({ config });
-  service.sampled = sampleReply({ promptLogprobs: new Float32Array(TOKENS).fill(-0.75), promptCacheHitTokens: 0 });
+  const sequences = [
+    { tokens: SAMPLED_WITH_SCORES, logprobs: Float32Array.from(SAMPLED_WITH_SCORES, () => -1), stopReason: 'length', topk: null },
+  ];
+  service.sampled = sampleReply({ sequences, promptLogprobs: new Float32Array(TOKENS).fill(-0.75), promptCacheHitTokens: 0 });
   const trials: PlayedSlot[] = [];
   for (let episode = 0; episode < EPISODES; episode++) trials.push(await played(run, episode));
   const list = await createKeptTrialsActivities({ records, blobs }).keepTrials({ run, trials });
@@ -119,7 +124,7 @@ it(`${EPISODES} episodes of ${TOKENS} tokens: each token is scored, trained on a
   });
   expect(result.sent).toEqual({
     promptTokens: EPISODES * ((CALLS * OBSERVED * (CALLS + 1)) / 2 + (SAMPLED * CALLS * (CALLS - 1)) / 2),
-    sampledTokens: sampled,
+    sampledTokens: sampled + EPISODES * SAMPLED_WITH_SCORES.length,
     scoredTokens: EPISODES * TOKENS,
     trainedTokens: EPISODES * TOKENS,
   });

@@ -36,7 +36,11 @@ function activitiesOf(scenarios: readonly (readonly [name: string, scenario: Sce
 
 async function record(env: TestWorkflowEnvironment, taskQueue: string, name: string, scenario: Scenario): Promise<Recorded[]> {
   const { workflow } = env.client;
-  const { firstExecutionRunId } = await workflow.start('distill', { taskQueue, workflowId: name, args: [scenario.input ?? INPUT] });
+  const { firstExecutionRunId } = await workflow.start(scenario.workflow ?? 'distill', {
+    taskQueue,
+    workflowId: name,
+    args: [scenario.input ?? INPUT],
+  });
   await scenario.drive(workflow.getHandle<typeof distill>(name));
   const recorded: Recorded[] = [];
   for (const id of [name, ...(scenario.children ?? []).map((child) => `${name}.${child}`)])

@@ -22,6 +22,8 @@ export type Scenario = {
   /** Its histories grow long after few events, so that they go on in new executions. */
   readonly long?: true;
   readonly input?: unknown;
+  /** The workflow that is started, if it is not a run. */
+  readonly workflow?: 'tidyCheckpoints';
 };
 
 const by = { by: 'recorder' };
@@ -179,7 +181,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     drive: waits('teacher'),
   },
   'waiting-for-budget': {
-    shows: 'an open run that waits at its cap, after a step',
+    shows: 'an open run that waits at its cap, its second step handed back',
     activities: { resolveRun: resolved({ maxUsd: 0.2 }) },
     drive: waits('budget'),
   },
@@ -213,6 +215,12 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     drive: result,
     children: ['warmup'],
     long: true,
+  },
+  tidied: {
+    shows: 'checkpoints of a run that has ended, of which one is deleted',
+    drive: result,
+    workflow: 'tidyCheckpoints',
+    input: { look: ['tinker://s/weights/step-0001'], remove: ['tinker://s/sampler_weights/step-0001'] },
   },
   'waiting-in-a-new-execution': {
     shows: 'an open run that waits for its promotion in a later execution',
