@@ -78,7 +78,7 @@ it(`${EPISODES} episodes of ${TOKENS} tokens: each token is scored, trained on a
   const { records, blobs, objects, folderOf } = project;
   const { ref: run } = await project.resolve({ config });
   const sequences = [
-    { tokens: SAMPLED_WITH_SCORES, logprobs: Float32Array.from(SAMPLED_WITH_SCORES, () => -1), stopReason: 'length', topk: null },
+    { tokens: SAMPLED_WITH_SCORES, logprobs: Float32Array.from(SAMPLED_WITH_SCORES, () => -1), stopReason: 'length' as const, topk: null },
   ];
   service.sampled = sampleReply({ sequences, promptLogprobs: new Float32Array(TOKENS).fill(-0.75), promptCacheHitTokens: 0 });
   const trials: PlayedSlot[] = [];

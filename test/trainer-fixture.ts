@@ -29,7 +29,7 @@ export class TrainerFixture {
     this.session = session;
   }
 
-  static async start(flags: Pick<TrainerFlags, 'faults'> = {}): Promise<TrainerFixture> {
+  static async start(flags: Pick<TrainerFlags, 'faults' | 'env'> = {}): Promise<TrainerFixture> {
     const state = mkdtempSync(join(tmpdir(), 'trainer-service-'));
     const weights = untrainedWeights();
     const trainer = await startTrainerProcess({ state, weights, ...flags });

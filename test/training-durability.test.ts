@@ -196,7 +196,7 @@ describe('the service', () => {
     const shaken = await trainAll(run.run, run.wishes, async (activityId, work) => {
       if (activityId !== 'wish-3') return attempt(activityId, work);
       await putFaults(url, rule);
-      await expect(attempt(activityId, work)).rejects.toMatchObject({ name: 'BillingPaused' });
+      await expect(attempt(activityId, work)).rejects.toMatchObject({ type: 'BillingPaused' });
       return attempt(activityId, work);
     });
     await expectSame(shaken);
