@@ -277,6 +277,8 @@ describe('without prices', () => {
 it('a sum that is no number ends the run by name, instead of a cap that holds nothing back', async () => {
   const tallySpend: AllActivities['tallySpend'] = async () => ({ usd: Number.NaN, blindTo: [], lines: [] });
   await run({ tallySpend, resolveRun: resolvedAs({}, { maxUsd: 1 }) }, (handle) =>
-    expect(handle.result()).rejects.toMatchObject({ cause: { type: 'NotANumber', message: expect.stringMatching(/tallySpend holds NaN at usd/) } }),
+    expect(handle.result()).rejects.toMatchObject({
+      cause: { type: 'NotANumber', message: expect.stringMatching(/tallySpend holds NaN at usd/) },
+    }),
   );
 });
