@@ -5,7 +5,7 @@ import type { ObjectStore } from '../services/blobs/object-store.ts';
 import { Crash, type Death, dyingAt, MemoryObjects, pausingAt } from './testing/crashing-store.ts';
 import { MemoryService } from './testing/memory-service.ts';
 import { CONFIG, failureOf, Project } from './testing/project.ts';
-import { inActivity, scoredBatch, trainAll, type Wish } from './testing/training.ts';
+import { inActivity, threeSteps, trainAll, type Wish } from './testing/training.ts';
 import { createTrainingActivities } from './training.ts';
 
 let project: Project;
@@ -14,17 +14,7 @@ let run: BlobRef;
 beforeAll(async () => {
   project = await Project.make();
   run = (await project.resolve({ config: CONFIG.replace('steps = 3', 'steps = 3\nnum_substeps = 2') })).ref;
-  const batch = async (step: number) => ({ batch: step, trials: await scoredBatch(project.blobs, 'shared', step) });
-  wishes = [
-    { sampler: 'step-0000' },
-    await batch(1),
-    { state: 'step-0001' },
-    await batch(2),
-    { sampler: 'step-0002' },
-    await batch(3),
-    { state: 'step-0003' },
-    { sampler: 'step-0003' },
-  ];
+  wishes = await threeSteps(project.blobs, 'shared');
 });
 afterAll(() => project[Symbol.asyncDispose]());
 

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Crash, type Death, dyingAt } from '../activities/testing/crashing-store.ts';
 import { CONFIG, failureOf, Project } from '../activities/testing/project.ts';
-import { type InAttempt, inActivity, scoredBatch, type Trained, trainAll, type Wish } from '../activities/testing/training.ts';
+import { type InAttempt, inActivity, type Trained, threeSteps, trainAll } from '../activities/testing/training.ts';
 import { createTrainingActivities } from '../activities/training.ts';
 import type { BlobRef, StatePath } from '../core/ids.ts';
 import type { RuleInput } from '../trainer/faults/plan.ts';
@@ -25,17 +25,7 @@ const TRAINING = CONFIG.replace('steps = 3', 'steps = 3\nnum_substeps = 2\nlearn
 async function newRun() {
   const project = await Project.make();
   const { ref: run } = await project.resolve({ config: TRAINING });
-  const batch = async (step: number): Promise<Wish> => ({ batch: step, trials: await scoredBatch(project.blobs, 'first', step) });
-  const wishes = [
-    { sampler: 'step-0000' },
-    await batch(1),
-    { state: 'step-0001' },
-    await batch(2),
-    { sampler: 'step-0002' },
-    await batch(3),
-    { state: 'step-0003' },
-    { sampler: 'step-0003' },
-  ] as const;
+  const wishes = await threeSteps(project.blobs, 'first');
   return { project, run, wishes };
 }
 

@@ -49,6 +49,21 @@ export async function scoredTrials(blobs: BlobStore, runId: string, step: number
 /** What a run asks of its training, in order. A batch is known by its step. */
 export type Wish = { readonly batch: number; readonly trials: KeptTrials } | { readonly state: string } | { readonly sampler: string };
 
+/** Three steps with their saves. */
+export async function threeSteps(blobs: BlobStore, runId: string): Promise<readonly Wish[]> {
+  const batch = async (step: number) => ({ batch: step, trials: await scoredBatch(blobs, runId, step) });
+  return [
+    { sampler: 'step-0000' },
+    await batch(1),
+    { state: 'step-0001' },
+    await batch(2),
+    { sampler: 'step-0002' },
+    await batch(3),
+    { state: 'step-0003' },
+    { sampler: 'step-0003' },
+  ];
+}
+
 /** All that came of it. */
 export type Trained = {
   readonly training: TrainingRef;
