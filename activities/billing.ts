@@ -1,8 +1,6 @@
 import { ApplicationFailure } from '@temporalio/common';
+import { BILLING_PAUSED } from '../core/money/billing-paused.ts';
 import { BillingPaused } from '../services/tinker/index.ts';
-
-/** The name of a failure that only a person can end: the service wants payment. The run waits, and does the same again afterwards. */
-export const BILLING_PAUSED = 'BillingPaused';
 
 /** The error as the run should hear of it; `details` go with it. */
 export function billingPause(told: string, ...details: unknown[]): ApplicationFailure {

@@ -1,8 +1,6 @@
 import { ActivityFailure, ApplicationFailure, CancelledFailure } from '@temporalio/workflow';
 import { NOTHING_PAID, type Paid } from '../core/measures/usage.ts';
-
-/** The name under which activities say that the service wants payment. */
-const BILLING_PAUSED = 'BillingPaused';
+import { BILLING_PAUSED } from '../core/money/billing-paused.ts';
 
 /** What the service said when it asked for payment; null for any other failure. */
 export function billingPauseIn(error: unknown): string | null {
