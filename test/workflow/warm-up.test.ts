@@ -119,7 +119,7 @@ describe('a run with a warm-up', () => {
       '0123abcd-w-001-0-r1',
       '0123abcd-w-002-0',
     ]);
-    expect(booked[2]).toEqual({ student_sample: 2 + 12 }); // two baselines, four attempts
+    expect(booked[3]).toEqual({ student_sample: 2 + 12 }); // after the preflight: two baselines, four attempts
   });
 
   it('goes on in new executions without playing a trial or making an update twice, also when attempts die; histories replay', async () => {
