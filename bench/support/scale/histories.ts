@@ -5,11 +5,11 @@ export const SERVER_LIMITS = { events: 51_200, bytes: 50 * 1024 * 1024, payloadB
 
 export type OfType = { readonly type: string; executions: number; events: number; bytes: number; mostEvents: number; mostBytes: number };
 export type Execution = { readonly workflowId: string; readonly runId: string; readonly type: string };
-type Sized = Execution & { readonly events: number; readonly bytes: number };
+export type SizedExecution = Execution & { readonly events: number; readonly bytes: number };
 
 /** Every execution of the namespace, open ones too. */
-async function executions(client: Client): Promise<Sized[]> {
-  const found: Sized[] = [];
+async function executions(client: Client): Promise<SizedExecution[]> {
+  const found: SizedExecution[] = [];
   for await (const { workflowId, runId, type, historyLength, historySize } of client.workflow.list())
     found.push({ workflowId, runId, type, events: historyLength, bytes: historySize ?? 0 });
   return found;
