@@ -24,7 +24,7 @@ import type { ObjectStore } from '../services/blobs/object-store.ts';
 import { type PromptScores, TOPK_MASK, type TopkTable } from '../services/tinker/index.ts';
 import { whileBeating } from './beating.ts';
 import type { ModelAccess } from './model-access.ts';
-import { callKey, openCalls, type PaidCalls, unforked } from './paid-calls.ts';
+import { callKey, openBook, type PaidCalls, unforked } from './paid-calls.ts';
 import { neverSent } from './recorded-sampler.ts';
 import type { RunRecords } from './run-records.ts';
 
@@ -57,7 +57,7 @@ export function createTeacherActivities({ records, blobs, objects, models }: Tea
       const topK = config.train.loss === 'topk_ce' ? config.train.topk : 0;
       const teacher = teacherOf(config.teacher);
       const scored = await whileBeating(
-        () => unforked(async () => score(datums, topK, teacher, models, await openCalls(objects, runId, trialId, 'score'))),
+        () => unforked(async () => score(datums, topK, teacher, models, await openBook(objects, runId, { of: trialId, kind: 'score' }))),
         models.longestWait,
       );
       const rows = datums.map((datum, index) => namingFailure('TeacherRowUnusable', () => keepTeacherRow(datum, at(scored.rows, index))));

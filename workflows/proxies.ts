@@ -1,5 +1,6 @@
 import { ActivityCancellationType, proxyActivities } from '@temporalio/workflow';
 import type { CheckpointActivities } from '../activities/checkpoints.ts';
+import type { CutOffActivities } from '../activities/cut-off.ts';
 import type { EvaluationActivities } from '../activities/evaluation.ts';
 import type { InputActivities } from '../activities/inputs.ts';
 import type { KeepTrainingActivities } from '../activities/keep-training.ts';
@@ -47,9 +48,14 @@ export const checkpointCare = () =>
     retry: { ...PATIENT, maximumAttempts: 5 },
   });
 
-/** What was paid for is put away however long the store is out of reach. */
+/** What was paid for is put away, and counted, however long the store is out of reach. */
 export const keepingTrials = () =>
-  proxyActivities<KeptTrialsActivities>({ priority: SOON, startToCloseTimeout: '2 minutes', heartbeatTimeout: '15s', retry: PATIENT });
+  proxyActivities<KeptTrialsActivities & CutOffActivities>({
+    priority: SOON,
+    startToCloseTimeout: '2 minutes',
+    heartbeatTimeout: '15s',
+    retry: PATIENT,
+  });
 
 export const modelChecks = () =>
   proxyActivities<PreflightActivities>({

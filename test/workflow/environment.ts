@@ -50,6 +50,7 @@ export async function withWorkers<T>(
     activities,
     dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER },
     interceptors: { activity: [guardResults] },
+    maxHeartbeatThrottleInterval: 100, // a cancellation comes with a beat
   };
   const slotsOf = (queue: string) => ({ maxConcurrentActivityTaskExecutions: queue === 'rollouts' ? rolloutSlots : 100 });
   const workers = await Promise.all([
