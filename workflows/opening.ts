@@ -29,7 +29,7 @@ async function resolve(run: Run, input: unknown): Promise<void> {
   const { workflowId, firstExecutionRunId } = workflowInfo();
   const pinned = await briefActivities().resolveRun({ runId: workflowId, executionId: firstExecutionRunId, input: parsed.data });
   run.facts.pinned = pinned;
-  run.desk.maxUsd = pinned.plan.maxUsd;
+  run.desk.maxUsd ??= pinned.plan.maxUsd; // a person may have set it before
   for (const warning of pinned.warnings) run.note(warning);
 }
 

@@ -1,4 +1,4 @@
-import { CancellationScope, workflowInfo } from '@temporalio/workflow';
+import { CancellationScope, CancelledFailure, workflowInfo } from '@temporalio/workflow';
 import { addUsage, NO_USAGE, type Usage } from '../core/measures/usage.ts';
 import { type TrialKind, withBatch } from '../core/money/reservations.ts';
 import type { Outcome, Phase } from '../core/run/phase.ts';
@@ -102,8 +102,9 @@ export class Run {
     this.board.refresh();
   }
 
-  /** The place where a run can be paused or stopped: before each piece of work that costs something. */
+  /** The place where a run can be paused or stopped: before each piece of work that costs something. A cancelled run begins nothing more. */
   async breathe(): Promise<void> {
+    if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('the run was cancelled');
     while (this.desk.paused && !this.desk.stopping)
       await this.desk.ask('pause', 'paused by a person', [...this.commands('resume'), ...this.commands('stop')]);
     if (this.desk.stopping) throw new RunStopped();

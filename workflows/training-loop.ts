@@ -77,7 +77,8 @@ export async function openTraining(run: Run): Promise<void> {
 /** Everything that was trained is saved, or given up: the service need not hold it any longer. */
 export async function closeTraining(run: Run): Promise<void> {
   await run.keepAlive.stop();
-  if (run.facts.training) await training(run.pinned.plan).closeTraining({ training: run.facts.training });
+  const { training: opened } = run.facts;
+  if (opened) await CancellationScope.nonCancellable(() => training(run.pinned.plan).closeTraining({ training: opened }));
 }
 
 /** Where training stands after a call, what that cost, and what a person should know of it. */
