@@ -1,9 +1,9 @@
-import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { NO_USAGE, type Paid } from '../../core/measures/usage.ts';
 import { importedOf } from '../../core/run/testing/facts.ts';
 import { statusQuery, stopUpdate } from '../../workflows/messages.ts';
+import { untilCancelled } from './cancelled.ts';
 import { localServer } from './environment.ts';
 import { trialFor } from './facts.ts';
 import { type AllActivities, fakeActivities } from './fake-activities.ts';
@@ -19,18 +19,6 @@ const scoreEpisode: AllActivities['scoreEpisode'] = async (order) => ({ ...(awai
 const run = <T>(activities: Partial<AllActivities>, test: (handle: Handle) => Promise<T>) => start({ scoreEpisode, ...activities }, test);
 const status = (handle: Handle) => handle.query(statusQuery);
 
-/** What an activity does until it is cancelled. */
-async function untilCancelled(): Promise<void> {
-  const activity = Context.current();
-  const beat = setInterval(() => activity.heartbeat(), 100);
-  await activity.cancelled.catch(() => {});
-  clearInterval(beat);
-}
-const cancelled = async (): Promise<never> => {
-  await untilCancelled();
-  throw new CancelledFailure('cancelled');
-};
-
 /** Trials of the first step: the first one ends by itself, the next two when they are cancelled, each in its own way. */
 function brokenOff(endings: readonly (() => Error)[]) {
   const started = Promise.withResolvers<void>();
@@ -39,7 +27,7 @@ function brokenOff(endings: readonly (() => Error)[]) {
     if (spec.trialId.endsWith('-000-0')) return trialFor(spec);
     const ending = open.shift();
     if (open.length === 0) started.resolve();
-    await untilCancelled();
+    await untilCancelled().catch(() => {});
     throw ending?.() ?? new Error('more trials than expected');
   };
   return { runTrial, started: started.promise };
@@ -92,7 +80,7 @@ describe('trials that a person breaks off are booked', () => {
     const started = Promise.withResolvers<void>();
     const scoreEpisode: AllActivities['scoreEpisode'] = async () => {
       started.resolve();
-      return cancelled();
+      return untilCancelled();
     };
     const resolveRun = resolvedAs(imported, { ...two, trialConcurrency: 1 });
     await run({ resolveRun, scoreEpisode, readBooks }, async (handle) => {
@@ -107,7 +95,7 @@ describe('trials that a person breaks off are booked', () => {
     const started = Promise.withResolvers<void>();
     const checkModels: AllActivities['checkModels'] = async () => {
       started.resolve();
-      return cancelled();
+      return untilCancelled();
     };
     await run({ resolveRun: resolvedAs(imported), checkModels, readBooks }, async (handle) => {
       await started.promise;

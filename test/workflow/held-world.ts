@@ -1,5 +1,5 @@
-import { Context } from '@temporalio/activity';
 import type { PinnedRun, RunPlan } from '../../core/run/pinned-run.ts';
+import { untilCancelled } from './cancelled.ts';
 import { type AllActivities, fakeActivities } from './fake-activities.ts';
 import { resolvedAs } from './runs.ts';
 
@@ -57,11 +57,4 @@ export class HeldWorld {
       this.inFlight.splice(this.inFlight.indexOf(activity), 1);
     }
   }
-}
-
-/** Rejects when the activity is cancelled. */
-export async function untilCancelled(): Promise<never> {
-  const activity = Context.current();
-  const beat = setInterval(() => activity.heartbeat(), 100);
-  return activity.cancelled.finally(() => clearInterval(beat));
 }
