@@ -1,10 +1,12 @@
 import { join, relative } from 'node:path';
 import { ApplicationFailure } from '@temporalio/common';
+import type { RunConfig } from '../core/config/index.ts';
 import { estimateCost } from '../core/estimate/cost.ts';
 import type { BlobRef } from '../core/ids.ts';
 import { seedFromName } from '../core/random/seeded.ts';
 import { AgentRefused, findAgent, type HarnessDocument } from '../core/run/agents.ts';
 import { oversizedBatches, oversizedTaskLists } from '../core/run/batch-sizes.ts';
+import { BranchRefused, type FoundBranch, findBranch, seenProblem } from '../core/run/branch.ts';
 import type { PinnedAgent, PinnedRun } from '../core/run/pinned-run.ts';
 import type { Estimate } from '../core/run/results.ts';
 import type { StartInput } from '../core/run/start-input.ts';
@@ -14,6 +16,7 @@ import { type BlobStore, runOfBlob } from '../services/blobs/blob-store.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
 import { noteReads } from '../services/blobs/run-keys.ts';
 import type { AppSettings } from '../services/settings/index.ts';
+import { readBranchSource } from '../services/stores/branch-source.ts';
 import type { HarnessStore } from '../services/stores/harness-store.ts';
 import { StoreDamaged } from '../services/stores/version-index.ts';
 import { StoreError } from '../services/stores/version-refs.ts';
@@ -26,7 +29,7 @@ import { readTaskList, refuseChanged, taskList } from './pinned-tasks.ts';
 import { below, RunFolder, reallyBelow } from './run-folder.ts';
 import { planOf, protocolOf, warningsFor } from './run-plan.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
-import { refuseOverlap, resolveTasks } from './splits.ts';
+import { refuseOverlap, resolveTasks, type SplitTask } from './splits.ts';
 import { loadTrajectories } from './warm-up-input.ts';
 
 export type ResolveOrder = { readonly runId: string; readonly executionId: string; readonly input: StartInput };
@@ -57,11 +60,11 @@ export function createInputActivities({ records, blobs, objects, projectRoot, se
       try {
         if (!RUN_ID.test(runId))
           throw new InputProblem('run id', `${JSON.stringify(runId)} must be letters, digits, dots, dashes and underscores, at most 100`);
-        const record = await resolve({ runId, executionId, input }, { projectRoot, settings, harnesses, blobs });
+        const record = await resolve({ runId, executionId, input }, { projectRoot, settings, harnesses, blobs, objects });
         const home = new RunFolder(projectRoot, homeOf(runId, projectRoot, settings));
         await claimRun({ objects, home, folder: new RunFolder(projectRoot, record.runDir) }, record);
         await noteReads(objects, runId, runsReadBy(record));
-        const { config, jobTemplate, warmupTrajectories, executionId: _, train, holdout, ...pinned } = record;
+        const { config, jobTemplate, warmupTrajectories, executionId: _, train, holdout, trainContents, ...pinned } = record;
         const lists = { train: await taskList(train, blobs, runId), holdout: await taskList(holdout, blobs, runId) };
         return { ...pinned, ...lists, ref: await records.pin(record) };
       } catch (error) {
@@ -119,9 +122,8 @@ export function createInputActivities({ records, blobs, objects, projectRoot, se
 
 async function resolve(
   { runId, executionId, input }: ResolveOrder,
-  { projectRoot, settings, harnesses, blobs }: Pick<InputDeps, 'projectRoot' | 'settings' | 'harnesses' | 'blobs'>,
+  { projectRoot, settings, harnesses, blobs, objects }: Omit<InputDeps, 'records'>,
 ): Promise<RunRecord> {
-  if (input.from !== undefined) throw new InputProblem('from', 'starting from another run is not built yet: leave it out');
   if (input.backend === 'e2b') throw new InputProblem('backend', 'e2b sandboxes are not built yet: use local');
   const agent = await agentNamed(input.agent, harnesses);
   const config = await readConfig(projectRoot, input);
@@ -130,6 +132,7 @@ async function resolve(
   const ids = { taskIds: taskIds.ids, holdoutTaskIds: holdoutTaskIds.ids };
   const { jobTemplate, templateText, train, holdout } = await resolveTasks(projectRoot, config.parsed, ids);
   refuseOverlap(train, holdout);
+  const from = await branchNamed(input.from, { runId, config: config.parsed, holdout, objects });
   const pin = ({ id, path, digest }: (typeof train)[number]): PinnedTask => ({ id, path, digest });
   const pinned = { train: train.map(pin), holdout: holdout.map(pin) };
   const oversized = [
@@ -150,9 +153,11 @@ async function resolve(
     yes: input.yes ?? false,
     plan: planOf(config.parsed, settings.taskQueues),
     ...pinned,
+    trainContents: train.map(({ contentDigest }) => contentDigest),
+    branch: from?.branch ?? null,
     importedBaselines: baselines.evaluations,
     protocolHash: protocolOf(config.parsed, agent, holdout),
-    warnings: [...warningsFor(config.parsed, jobTemplate, holdout.length), ...baselines.warnings],
+    warnings: [...warningsFor(config.parsed, jobTemplate, holdout.length), ...baselines.warnings, ...(from?.warnings ?? [])],
     fileHashes: {
       config: sha256(config.text),
       taskIds: sha256(taskIds.text),
@@ -167,10 +172,27 @@ async function resolve(
   };
 }
 
-/** Earlier runs whose blobs this run reads. Baselines that it imports are in its own record. */
-function runsReadBy({ warmupTrajectories }: RunRecord): Set<string> {
+/** Earlier runs whose blobs this run reads, and the one it starts from: what its weights are made of is kept there. Baselines that it imports are in its own record. */
+function runsReadBy({ warmupTrajectories, branch }: RunRecord): Set<string> {
   const spans = warmupTrajectories?.trials.flatMap(({ spans }) => (spans === null ? [] : [spans])) ?? [];
-  return new Set(spans.map(runOfBlob));
+  return new Set([...spans.map(runOfBlob), ...(branch?.source ? [branch.source.runId] : [])]);
+}
+
+type BranchOrder = Pick<ResolveOrder, 'runId'> &
+  Pick<InputDeps, 'objects'> & { readonly config: RunConfig; readonly holdout: readonly SplitTask[] };
+
+/** What `from` names, checked against the config and the held-out tasks. */
+async function branchNamed(from: string | undefined, { runId, config, holdout, objects }: BranchOrder): Promise<FoundBranch | null> {
+  if (from === undefined) return null;
+  try {
+    const found = await findBranch(from, config, (id) => readBranchSource(objects, id));
+    if (found.branch.source?.runId === runId) throw new BranchRefused('a run cannot start from itself');
+    const problem = seenProblem(found.trainedBy, holdout);
+    if (problem !== null) throw new BranchRefused(problem);
+    return found;
+  } catch (error) {
+    throw error instanceof BranchRefused ? new InputProblem('from', error.message) : error;
+  }
 }
 
 /** Folders are named relative to the project root: workers on other machines have another one. */

@@ -1,5 +1,6 @@
 import { ApplicationFailure, workflowInfo } from '@temporalio/workflow';
 import { z } from 'zod';
+import { branchText, startOf } from '../core/run/branch.ts';
 import { needsConfirmation } from '../core/run/cost-confirmation.ts';
 import type { Outcome } from '../core/run/phase.ts';
 import { StartInput } from '../core/run/start-input.ts';
@@ -7,6 +8,7 @@ import { openBaselines } from './baselines.ts';
 import { briefActivities, modelChecks, sandboxChecks } from './proxies.ts';
 import type { Run } from './run.ts';
 import { paid } from './run-money.ts';
+import { openBranched } from './training-loop.ts';
 
 /** From the input to baselines: everything before the first cent is spent on training. Returns an outcome if the run ends here. */
 export async function openRun(run: Run, input: unknown): Promise<Outcome | null> {
@@ -26,6 +28,7 @@ async function resolve(run: Run, input: unknown): Promise<void> {
   const { workflowId, firstExecutionRunId } = workflowInfo();
   const pinned = await briefActivities().resolveRun({ runId: workflowId, executionId: firstExecutionRunId, input: parsed.data });
   run.facts.pinned = pinned;
+  if (pinned.branch) run.facts.ledger = { ...run.facts.ledger, start: startOf(pinned.branch) };
   run.desk.maxUsd = pinned.plan.maxUsd;
   for (const warning of pinned.warnings) run.note(warning);
 }
@@ -38,19 +41,29 @@ async function confirmed(run: Run): Promise<boolean> {
   const known = { fullyPriced: estimate?.fullyPriced ?? false, maxUsd: run.desk.maxUsd };
   if (!needsConfirmation({ ...known, yes: run.pinned.yes })) return true;
   const cost = estimate ? `about $${estimate.pricedUsd.toFixed(2)}${estimate.fullyPriced ? '' : ' and unpriced meters'}` : 'unknown cost';
-  const answer = await run.desk.ask('cost', `Start this run? ${cost}.`, [...run.commands('confirmCost'), ...run.commands('declineCost')]);
+  const from = run.pinned.branch ? ` from ${branchText(run.pinned.branch)}` : '';
+  const answer = await run.desk.ask('cost', `Start this run${from}? ${cost}.`, [
+    ...run.commands('confirmCost'),
+    ...run.commands('declineCost'),
+  ]);
   await run.breathe();
   return answer?.message === 'confirmCost';
 }
 
 async function preflight(run: Run): Promise<void> {
   const input = { run: run.pinned.ref };
+  const { branch } = run.pinned;
+  if (branch) {
+    run.facts.checks = [await modelChecks().checkBranch(input)];
+    failOn(run);
+  }
   const { checks, usage } = await paid(run, () => modelChecks().checkModels(input));
-  run.facts.checks = checks;
+  run.facts.checks = [...run.facts.checks, ...checks];
   await run.book(usage);
   failOn(run);
   run.facts.checks = [...run.facts.checks, ...(await sandboxChecks(run.pinned.plan).checkSandbox(input))];
   failOn(run);
+  if (branch) await openBranched(run);
 }
 
 function failOn(run: Run): void {

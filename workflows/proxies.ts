@@ -1,4 +1,5 @@
 import { ActivityCancellationType, proxyActivities } from '@temporalio/workflow';
+import type { BranchCheckActivities } from '../activities/branch-check.ts';
 import type { CheckpointActivities } from '../activities/checkpoints.ts';
 import type { EvaluationActivities } from '../activities/evaluation.ts';
 import type { InputActivities } from '../activities/inputs.ts';
@@ -52,7 +53,7 @@ export const keepingTrials = () =>
   proxyActivities<KeptTrialsActivities>({ priority: SOON, startToCloseTimeout: '2 minutes', heartbeatTimeout: '15s', retry: PATIENT });
 
 export const modelChecks = () =>
-  proxyActivities<PreflightActivities>({
+  proxyActivities<PreflightActivities & BranchCheckActivities>({
     startToCloseTimeout: '10 minutes',
     heartbeatTimeout: '60s',
     retry: { ...PATIENT, maximumAttempts: 5 },

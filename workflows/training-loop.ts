@@ -7,6 +7,7 @@ import type { StepResult, TrainingRef } from '../core/run/results.ts';
 import { stepName } from '../core/run/step-name.ts';
 import type { PublishedSampler } from '../core/run/trial.ts';
 import { type ResumePoint, withCheckpoint } from '../core/training/checkpoints.ts';
+import type { PlanBase } from '../core/training/plan.ts';
 import { billingPauseIn } from './broken-off.ts';
 import type { distill } from './distill.ts';
 import { evaluateInterim, isInterimDue } from './evaluations.ts';
@@ -65,11 +66,28 @@ function runStep(run: Run, number: number): Promise<StepResult> {
   });
 }
 
+/**
+ * Makes the student of a run that starts from another's state, and saves it at once as the run's own: whatever becomes of the other's
+ * state from here on, this run does not need it.
+ */
+export async function openBranched(run: Run): Promise<void> {
+  await openTraining(run);
+  await saveCheckpoint(run);
+}
+
+function baseOf({ pinned: { branch } }: Run): { readonly base?: PlanBase } {
+  return branch ? { base: { statePath: branch.statePath, updates: branch.updates } } : {};
+}
+
 /** Makes the student, once, and has it kept alive from here on. */
 export async function openTraining(run: Run): Promise<void> {
-  run.facts.training ??= await paid(run, () =>
-    CancellationScope.nonCancellable(() => training(run.pinned.plan).openTraining({ run: run.pinned.ref })),
-  );
+  if (run.facts.training === null) {
+    const order = { run: run.pinned.ref, ...baseOf(run) };
+    const opened = await paid(run, () => CancellationScope.nonCancellable(() => training(run.pinned.plan).openTraining(order)));
+    const { notice, ...at } = opened;
+    run.facts.training = at;
+    if (notice !== undefined) run.note(notice);
+  }
   run.keepAlive.start(run.pinned, run.training.at.generation);
 }
 
