@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { StatePath } from '../core/ids.ts';
 import { collectRun, judge, keptRuns, type RunState } from '../services/blobs/gc.ts';
-import { SavedStates } from '../services/stores/saved-states.ts';
+import { SavedStates } from '../services/blobs/saved-states.ts';
 import { CONFIG, failureOf, Project } from './testing/project.ts';
 
 /** How a run finds what it starts from. */

@@ -7,7 +7,7 @@ import type { TrainResult } from '../core/run/results.ts';
 import { saveLife } from '../core/training/checkpoint-lives.ts';
 import type { Moments } from '../core/training/journal.ts';
 import { type BatchSource, FRESH_ADAPTER, type PlanBase, type PlannedState, type TrainingRef } from '../core/training/plan.ts';
-import { SavedStates } from '../services/stores/saved-states.ts';
+import { SavedStates } from '../services/blobs/saved-states.ts';
 import { ServiceFailed } from '../services/tinker/index.ts';
 import { stepUpdates } from './batch-updates.ts';
 import { whileBeating } from './beating.ts';

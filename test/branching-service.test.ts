@@ -5,7 +5,7 @@ import { inActivity, scoredBatch, threeSteps, trainAll } from '../activities/tes
 import { createTrainingActivities } from '../activities/training.ts';
 import type { Branch } from '../core/run/branch.ts';
 import type { PinnedRun } from '../core/run/pinned-run.ts';
-import { SavedStates } from '../services/stores/saved-states.ts';
+import { SavedStates } from '../services/blobs/saved-states.ts';
 import type { StatePath } from '../services/tinker/index.ts';
 import { accessTo } from './support/access.ts';
 import { on, putFaults } from './support/faults.ts';

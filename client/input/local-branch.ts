@@ -1,8 +1,8 @@
 import type { RunConfig } from '../../core/config/index.ts';
 import { type Branch, BranchRefused, findBranch, parseFrom, seenProblem } from '../../core/run/branch.ts';
+import { readBranchSource } from '../../services/blobs/branch-source.ts';
 import { openObjectStore } from '../../services/blobs/open.ts';
 import { readAppSettings } from '../../services/settings/index.ts';
-import { readBranchSource } from '../../services/stores/branch-source.ts';
 import type { Problems } from './problems.ts';
 
 type Asked = {

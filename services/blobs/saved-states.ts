@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { StatePath } from '../../core/ids.ts';
 import type { SavedState } from '../../core/training/saved-state.ts';
-import type { ObjectStore } from '../blobs/object-store.ts';
-import { RUNS } from '../blobs/run-keys.ts';
+import type { ObjectStore } from './object-store.ts';
+import { RUNS } from './run-keys.ts';
 
 const Line: z.ZodType<SavedState> = z.strictObject({
   name: z.string(),

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { StatePath } from '../../core/ids.ts';
-import { claimKey, filesOf } from '../blobs/run-keys.ts';
-import { MemoryObjects } from '../blobs/testing/memory-objects.ts';
 import { readBranchSource } from './branch-source.ts';
+import { claimKey, filesOf } from './run-keys.ts';
 import { SavedStates } from './saved-states.ts';
+import { MemoryObjects } from './testing/memory-objects.ts';
 
 const RECORD = {
   runId: 'old',

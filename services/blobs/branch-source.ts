@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { StatePath } from '../../core/ids.ts';
 import type { Branch, BranchSource } from '../../core/run/branch.ts';
-import type { ObjectStore } from '../blobs/object-store.ts';
-import { claimKey, filesOf } from '../blobs/run-keys.ts';
+import type { ObjectStore } from './object-store.ts';
+import { claimKey, filesOf } from './run-keys.ts';
 import { SavedStates } from './saved-states.ts';
 
 const Path = z.string().transform((path) => path as StatePath);
