@@ -7,7 +7,8 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import type { PinnedRun, RunPlan } from '../../core/run/pinned-run.ts';
 import type { distill } from '../../workflows/distill.ts';
 import { statusQuery } from '../../workflows/messages.ts';
-import { withWorkers, workflowBundle } from './environment.ts';
+import { workflowBundle } from '../support/bundle.ts';
+import { withWorkers } from './environment.ts';
 import { pinned, trialFor } from './facts.ts';
 import { type AllActivities, fakeActivities } from './fake-activities.ts';
 
