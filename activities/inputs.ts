@@ -1,19 +1,16 @@
 import { join, relative } from 'node:path';
 import { ApplicationFailure } from '@temporalio/common';
-import type { RunConfig } from '../core/config/index.ts';
 import { estimateCost } from '../core/estimate/cost.ts';
 import type { BlobRef } from '../core/ids.ts';
 import { seedFromName } from '../core/random/seeded.ts';
 import { AgentRefused, findAgent, type HarnessDocument } from '../core/run/agents.ts';
 import { oversizedBatches, oversizedTaskLists } from '../core/run/batch-sizes.ts';
-import { BranchRefused, type FoundBranch, findBranch, seenProblem } from '../core/run/branch.ts';
 import type { PinnedAgent, PinnedRun } from '../core/run/pinned-run.ts';
 import type { Estimate } from '../core/run/results.ts';
 import type { StartInput } from '../core/run/start-input.ts';
 import type { PinnedTask, TaskList } from '../core/run/trial.ts';
 import { drawTasks, interimEvalTasks } from '../core/training/task-sampler.ts';
 import { type BlobStore, runOfBlob } from '../services/blobs/blob-store.ts';
-import { readBranchSource } from '../services/blobs/branch-source.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
 import { noteReads } from '../services/blobs/run-keys.ts';
 import type { AppSettings } from '../services/settings/index.ts';
@@ -21,6 +18,7 @@ import type { HarnessStore } from '../services/stores/harness-store.ts';
 import { StoreDamaged } from '../services/stores/version-index.ts';
 import { StoreError } from '../services/stores/version-refs.ts';
 import { importBaselines } from './baseline-import.ts';
+import { branchNamed } from './branch-input.ts';
 import { claimRun } from './claim-run.ts';
 import { sha256 } from './digest.ts';
 import { readConfig, readTaskIds } from './input-files.ts';
@@ -29,7 +27,7 @@ import { readTaskList, refuseChanged, taskList } from './pinned-tasks.ts';
 import { below, RunFolder, reallyBelow } from './run-folder.ts';
 import { planOf, protocolOf, warningsFor } from './run-plan.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
-import { refuseOverlap, resolveTasks, type SplitTask } from './splits.ts';
+import { refuseOverlap, resolveTasks } from './splits.ts';
 import { loadTrajectories } from './warm-up-input.ts';
 
 export type ResolveOrder = { readonly runId: string; readonly executionId: string; readonly input: StartInput };
@@ -176,23 +174,6 @@ async function resolve(
 function runsReadBy({ warmupTrajectories, branch }: RunRecord): Set<string> {
   const spans = warmupTrajectories?.trials.flatMap(({ spans }) => (spans === null ? [] : [spans])) ?? [];
   return new Set([...spans.map(runOfBlob), ...(branch?.source ? [branch.source.runId] : [])]);
-}
-
-type BranchOrder = Pick<ResolveOrder, 'runId'> &
-  Pick<InputDeps, 'objects'> & { readonly config: RunConfig; readonly holdout: readonly SplitTask[] };
-
-/** What `from` names, checked against the config and the held-out tasks. */
-async function branchNamed(from: string | undefined, { runId, config, holdout, objects }: BranchOrder): Promise<FoundBranch | null> {
-  if (from === undefined) return null;
-  try {
-    const found = await findBranch(from, config, (id) => readBranchSource(objects, id));
-    if (found.branch.source?.runId === runId) throw new BranchRefused('a run cannot start from itself');
-    const problem = seenProblem(found.trainedBy, holdout);
-    if (problem !== null) throw new BranchRefused(problem);
-    return found;
-  } catch (error) {
-    throw error instanceof BranchRefused ? new InputProblem('from', error.message) : error;
-  }
 }
 
 /** Folders are named relative to the project root: workers on other machines have another one. */

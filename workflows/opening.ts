@@ -5,10 +5,10 @@ import { needsConfirmation } from '../core/run/cost-confirmation.ts';
 import type { Outcome } from '../core/run/phase.ts';
 import { StartInput } from '../core/run/start-input.ts';
 import { openBaselines } from './baselines.ts';
+import { openBranched } from './branching.ts';
 import { briefActivities, modelChecks, sandboxChecks } from './proxies.ts';
 import type { Run } from './run.ts';
 import { paid } from './run-money.ts';
-import { openBranched } from './training-loop.ts';
 
 /** From the input to baselines: everything before the first cent is spent on training. Returns an outcome if the run ends here. */
 export async function openRun(run: Run, input: unknown): Promise<Outcome | null> {

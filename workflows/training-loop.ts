@@ -66,15 +66,6 @@ function runStep(run: Run, number: number): Promise<StepResult> {
   });
 }
 
-/**
- * Makes the student of a run that starts from another's state, and saves it at once as the run's own: whatever becomes of the other's
- * state from here on, this run does not need it.
- */
-export async function openBranched(run: Run): Promise<void> {
-  await openTraining(run);
-  await saveCheckpoint(run);
-}
-
 function baseOf({ pinned: { branch } }: Run): { readonly base?: PlanBase } {
   return branch ? { base: { statePath: branch.statePath, updates: branch.updates } } : {};
 }
