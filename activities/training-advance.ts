@@ -6,6 +6,7 @@ import {
   type Attempt,
   type CallResult,
   compareWithPlan,
+  type Moments,
   nextSeqIdOf,
   type Opened,
   type SentCall,
@@ -46,6 +47,8 @@ export type Advanced = {
   /** All that was sent since `point`, also by attempts that died and for models that were lost. */
   readonly usage: Usage;
   readonly notices: readonly string[];
+  /** How the moments of a model that was opened for this came about; null where the one of `point` was gone on with. */
+  readonly moments: Moments | null;
 };
 
 /**
@@ -123,6 +126,7 @@ class Turn implements AsyncDisposable {
       results: results.slice(replay.length),
       at: { ...this.#journal.place, ...modelOf(model), nextSeqId: nextSeqIdOf(this.#journal.standing, model.nextSeqId) },
       usage: usageOf(this.#journal.generations),
+      moments: opened?.moments ?? null,
       notices: opened && test && at ? [this.#notice(opened, test, replay, wanted)] : [],
     };
   }
