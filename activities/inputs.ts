@@ -7,6 +7,7 @@ import { AgentRefused, findAgent, type HarnessDocument } from '../core/run/agent
 import { oversizedBatches, oversizedTaskLists } from '../core/run/batch-sizes.ts';
 import type { PinnedAgent, PinnedRun } from '../core/run/pinned-run.ts';
 import type { Estimate } from '../core/run/results.ts';
+import { runIdProblem } from '../core/run/run-id.ts';
 import type { StartInput } from '../core/run/start-input.ts';
 import type { PinnedTask, TaskList } from '../core/run/trial.ts';
 import { drawTasks, interimEvalTasks } from '../core/training/task-sampler.ts';
@@ -42,9 +43,6 @@ export type InputDeps = {
 };
 export type InputActivities = ReturnType<typeof createInputActivities>;
 
-/** Run ids become folder names and parts of workflow ids. */
-const RUN_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
-
 /** What a failure in history says at most; a config can be wrong in more ways than a person reads. */
 const MAX_MESSAGE_CHARS = 8_000;
 
@@ -56,8 +54,8 @@ export function createInputActivities({ records, blobs, objects, projectRoot, se
      */
     async resolveRun({ runId, executionId, input }: ResolveOrder): Promise<PinnedRun> {
       try {
-        if (!RUN_ID.test(runId))
-          throw new InputProblem('run id', `${JSON.stringify(runId)} must be letters, digits, dots, dashes and underscores, at most 100`);
+        const problem = runIdProblem(runId);
+        if (problem !== null) throw new InputProblem('run id', `${JSON.stringify(runId)}: ${problem}`);
         const record = await resolve({ runId, executionId, input }, { projectRoot, settings, harnesses, blobs, objects });
         const home = new RunFolder(projectRoot, homeOf(runId, projectRoot, settings));
         await claimRun({ objects, home, folder: new RunFolder(projectRoot, record.runDir) }, record);

@@ -1,4 +1,6 @@
 import pLimit from 'p-limit';
+import { z } from 'zod';
+import { getObjectJson } from '../services/blobs/object-json.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
 import { sha256 } from './digest.ts';
 
@@ -7,7 +9,8 @@ const READERS = 8;
 
 /** A row's object: `branch` counts how often the rows from some place on were made anew, as after a reset of the run. */
 type Kept = { readonly key: string; readonly place: number; readonly branch: number };
-type Row = { readonly order: string; readonly value: unknown };
+const Row = z.strictObject({ order: z.string(), value: z.unknown() });
+type Row = z.infer<typeof Row>;
 
 /**
  * One table of a run, each row kept once in the store as `<table>/<place>/<branch>`. Work that is repeated for the same order finds its
@@ -65,9 +68,9 @@ export class RunRows {
   }
 
   private async read({ key }: Pick<Kept, 'key'>): Promise<Row> {
-    const bytes = await this.objects.get(key);
-    if (bytes === null) throw new Error(`${key} was removed from the store while it was read`);
-    return JSON.parse(new TextDecoder().decode(bytes)) as Row;
+    const row = await getObjectJson(this.objects, key, Row);
+    if (row === null) throw new Error(`${key} was removed from the store while it was read`);
+    return row;
   }
 
   private keyOf(place: number, branch: number): string {

@@ -1,6 +1,6 @@
-import { z } from 'zod';
 import { type Attempt, type Generation, isSuperseded, JournalEntry, type Standing, standingOf } from '../core/training/journal.ts';
 import type { JournalPlace } from '../core/training/plan.ts';
+import { getObjectJson } from '../services/blobs/object-json.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
 
 /** Another attempt writes now: this one must send nothing more. */
@@ -119,14 +119,8 @@ export async function newestSession(objects: ObjectStore, runId: string, from: n
   }
 }
 
-async function readEntry(objects: ObjectStore, runId: string, generation: number, number: number): Promise<JournalEntry | null> {
-  const key = keyOf(runId, generation, number);
-  const bytes = await objects.get(key);
-  if (bytes === null) return null;
-  const parsed = JournalEntry.safeParse(JSON.parse(new TextDecoder().decode(bytes)));
-  if (!parsed.success) throw new Error(`${key} is no entry of a training journal: ${z.prettifyError(parsed.error)}`);
-  return parsed.data;
-}
+const readEntry = (objects: ObjectStore, runId: string, generation: number, number: number): Promise<JournalEntry | null> =>
+  getObjectJson(objects, keyOf(runId, generation, number), JournalEntry);
 
 function isSame(held: Uint8Array | null, bytes: Uint8Array): boolean {
   return held !== null && Buffer.compare(held, bytes) === 0;

@@ -67,3 +67,15 @@ describe('a run as another finds it that starts from it', () => {
     expect(await readBranchSource(objects, 'old')).toBe('collected');
   });
 });
+
+it.each<[string, string, string]>([
+  ['a record that was cut', `${filesOf('old')}run.json`, '{"runId"'],
+  ['a record that is another thing', `${filesOf('old')}run.json`, '[]'],
+  ['a list of states with an empty entry', 'runs/old/states/000000', ''],
+  ['a list of states with a foreign entry', 'runs/old/states/000000', '{"name":"step-0001"}'],
+])('%s is refused by its name', async (_, key, text) => {
+  await put('run.json', RECORD);
+  await objects.put(key, new TextEncoder().encode(text));
+  const refused = { name: 'ObjectUnexpected', exitCode: 2, message: expect.stringMatching(`^${key} in the blob store is not what`) };
+  await expect(readBranchSource(objects, 'old')).rejects.toMatchObject(refused);
+});

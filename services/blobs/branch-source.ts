@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { StatePath } from '../../core/ids.ts';
 import type { Branch, BranchSource } from '../../core/run/branch.ts';
+import { getObjectJson } from './object-json.ts';
 import type { ObjectStore } from './object-store.ts';
 import { claimKey, filesOf } from './run-keys.ts';
 import { SavedStates } from './saved-states.ts';
@@ -27,19 +28,11 @@ const LastStatus = z.object({ outcome: z.string().nullable(), resume: z.object({
 
 /** What the store keeps of a run that another is to start from. Neither the run nor its history is asked. */
 export async function readBranchSource(objects: ObjectStore, runId: string): Promise<BranchSource | 'unknown' | 'collected'> {
-  const record = await read(objects, `${filesOf(runId)}run.json`, Record);
+  const record = await getObjectJson(objects, `${filesOf(runId)}run.json`, Record);
   if (record === null) return (await objects.has(claimKey(runId))) ? 'collected' : 'unknown';
-  const status = await read(objects, `${filesOf(runId)}status.json`, LastStatus);
+  const status = await getObjectJson(objects, `${filesOf(runId)}status.json`, LastStatus);
   const tripped = status?.outcome === 'stopped by tripwire' ? { restoreFrom: status.resume.restoreFrom } : null;
   const { train, trainContents, ...rest } = record;
   const tasks = train.map(({ id }, i) => ({ id, contentDigest: trainContents[i] ?? '' }));
   return { runId, ...rest, train: tasks, states: await new SavedStates(objects, runId).all(), tripped };
-}
-
-async function read<T>(objects: ObjectStore, key: string, schema: z.ZodType<T>): Promise<T | null> {
-  const bytes = await objects.get(key);
-  if (bytes === null) return null;
-  const { data, error } = schema.safeParse(JSON.parse(new TextDecoder().decode(bytes)));
-  if (error) throw new Error(`${key} is not what a run writes there: ${z.prettifyError(error)}`);
-  return data;
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { FileObjectStore } from './file-object-store.ts';
 import { listed } from './object-store.ts';
+import { openObjectStore } from './open.ts';
 
 let root: string;
 let store: FileObjectStore;
@@ -27,4 +28,17 @@ it('makes its folders again when somebody removed them while it ran', async () =
   await rm(join(root, 'a'), { recursive: true });
   await store.put('a/b', bytes);
   expect(await store.get('a/b')).toEqual(Buffer.from(bytes));
+});
+
+it('a folder that is a file is refused when the store is opened, by its name', async () => {
+  const path = join(root, 'file');
+  await writeFile(path, '');
+  await expect(openObjectStore({ blobStore: { kind: 'folder', path } })).rejects.toMatchObject({
+    name: 'ObjectStoreUnusable',
+    message: expect.stringMatching(/^the blob store .*file cannot be used/),
+  });
+});
+
+it('opening leaves nothing in the store', async () => {
+  expect(await listed(await openObjectStore({ blobStore: { kind: 'folder', path: root } }), '')).toEqual([]);
 });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { access, link, mkdir, open, readdir, readFile, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { keyParts, type ObjectEntry, type ObjectKey, type ObjectStore, prefixParts } from './object-store.ts';
+import { keyParts, type ObjectEntry, type ObjectKey, type ObjectStore, ObjectStoreUnusable, prefixParts } from './object-store.ts';
 
 const PARTIAL = '.partial';
 
@@ -15,6 +15,19 @@ export class FileObjectStore implements ObjectStore {
 
   constructor(root: string) {
     this.root = root;
+  }
+
+  /** Makes sure that objects can be made here. @throws ObjectStoreUnusable: no folder, no right to write, no hard links, a full disk */
+  async probe(): Promise<void> {
+    const key = `probe/${randomUUID()}`;
+    try {
+      await this.create(key, new Uint8Array([1]));
+      await this.delete(key);
+    } catch (error) {
+      throw new ObjectStoreUnusable(
+        `the blob store ${this.root} cannot be used (${(error as Error).message}): see blobStore in temporal.config.json`,
+      );
+    }
   }
 
   async get(key: ObjectKey): Promise<Uint8Array | null> {

@@ -27,6 +27,12 @@ export async function listed(objects: ObjectStore, prefix: string): Promise<Obje
   return entries;
 }
 
+/** The store cannot be used as it is set up: no such bucket, no right to write, no server. */
+export class ObjectStoreUnusable extends Error {
+  readonly exitCode = 2;
+  override readonly name = 'ObjectStoreUnusable';
+}
+
 /** A key or prefix that no store takes. */
 export class BadObjectKey extends Error {
   override readonly name = 'BadObjectKey';

@@ -17,6 +17,8 @@ const MAX_ATTEMPTS = 8;
 /** A client by the settings, with credentials from the environment. @throws S3SettingsMissing */
 export function s3Client({ endpoint: given, region }: S3Server, variables: Variables = process.env): S3Client {
   const endpoint = given ?? variables.AWS_ENDPOINT_URL_S3 ?? variables.AWS_ENDPOINT_URL ?? null;
+  if (endpoint !== null && /\/\/[^/]*@/.test(endpoint))
+    throw new S3SettingsMissing('the endpoint of the blob store holds a user or password: give them by the AWS_… variables only');
   return new S3Client({
     ...(endpoint === null ? {} : { endpoint, forcePathStyle: true }),
     region: region ?? variables.AWS_REGION ?? variables.AWS_DEFAULT_REGION ?? regionWithout(endpoint),

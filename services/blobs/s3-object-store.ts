@@ -7,7 +7,7 @@ import {
   paginateListObjectsV2,
   type S3Client,
 } from '@aws-sdk/client-s3';
-import { keyParts, type ObjectEntry, type ObjectKey, type ObjectStore, prefixParts } from './object-store.ts';
+import { keyParts, type ObjectEntry, type ObjectKey, type ObjectStore, ObjectStoreUnusable, prefixParts } from './object-store.ts';
 
 /** The server takes a write that must only create, and overwrites: two workers on it would undo each other's work. */
 export class ConditionalWritesMissing extends Error {
@@ -18,12 +18,6 @@ export class ConditionalWritesMissing extends Error {
       `${place} does not honour conditional writes (PutObject with If-None-Match: *): ${what}. Stillroom needs them so that of several workers exactly one makes an object; use a server or a version that has them`,
     );
   }
-}
-
-/** The store cannot be used as it is set up: no such bucket, no right to write, no server. */
-export class ObjectStoreUnusable extends Error {
-  readonly exitCode = 2;
-  override readonly name = 'ObjectStoreUnusable';
 }
 
 export type S3Place = { readonly bucket: string; readonly prefix: string };

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { StatePath } from '../../core/ids.ts';
 import type { SavedState } from '../../core/training/saved-state.ts';
+import { getObjectJson } from './object-json.ts';
 import type { ObjectStore } from './object-store.ts';
 import { RUNS } from './run-keys.ts';
 
@@ -37,9 +38,9 @@ export class SavedStates {
   }
 
   private async read(key: string): Promise<SavedState> {
-    const bytes = await this.objects.get(key);
-    if (bytes === null) throw new Error(`${key} was removed from the store while it was read`);
-    return Line.parse(JSON.parse(new TextDecoder().decode(bytes)));
+    const state = await getObjectJson(this.objects, key, Line);
+    if (state === null) throw new Error(`${key} was removed from the store while it was read`);
+    return state;
   }
 
   private keyOf(place: number): string {

@@ -71,3 +71,25 @@ it('a claim that refuses leaves the log as it was', async () => {
   await expect(other.open(refuse)).rejects.toThrow('not mine');
   expect(await log.append(bytes('a'))).toBe(1);
 });
+
+it.each<[string, (kept: Uint8Array) => Uint8Array]>([
+  ['of which a bit turned over', (kept) => kept.with(-1, (kept.at(-1) ?? 0) ^ 1)],
+  ['that was cut', (kept) => kept.subarray(0, -1)],
+  ['that is empty', () => new Uint8Array()],
+])('an entry %s is never given out: its name is told', async (_, damage) => {
+  const objects = new MemoryObjects();
+  const { log } = await opened(objects, 'first');
+  await log.append(bytes('a'));
+  await objects.put('work/000001', damage(new Uint8Array((await objects.get('work/000001')) ?? [])));
+  await expect(opened(objects, 'second')).rejects.toMatchObject({ name: 'EntryDamaged', message: expect.stringContaining('work/000001') });
+});
+
+it('an entry that is gone from the middle is not the end of the log', async () => {
+  const objects = new MemoryObjects();
+  const { log } = await opened(objects, 'first');
+  await log.append(bytes('a'));
+  await log.append(bytes('b'));
+  await objects.delete('work/000001');
+  await expect(opened(objects, 'second')).rejects.toMatchObject({ name: 'EntryDamaged', message: expect.stringContaining('work/000001') });
+  expect(await objects.has('work/000001')).toBe(false);
+});

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { ObjectStore } from '../blobs/object-store.ts';
 
 /** A write to a log that somebody else has taken over: whoever wrote it must stop, its work goes on elsewhere. */
@@ -5,6 +6,14 @@ export class StaleAttempt extends Error {
   override readonly name = 'StaleAttempt';
   constructor(prefix: string) {
     super(`a newer attempt has taken over ${prefix}: nothing more of this one is recorded`);
+  }
+}
+
+/** An entry that is not what was written there: other bytes, or none. */
+export class EntryDamaged extends Error {
+  override readonly name = 'EntryDamaged';
+  constructor(key: string, what: string) {
+    super(`${key} in the blob store ${what}. Restore it from a copy`);
   }
 }
 
@@ -16,6 +25,7 @@ const DIGITS = String(MOST_ENTRIES).length - 1;
  * A list of entries that only grows, one object each, of which one writer at a time is the owner. Whoever opens it reads what is there
  * and takes it over with an entry of its own; since no entry is ever written twice, the owner before meets that entry where it would
  * write next, and is refused. So there is one order of entries for all, and nothing is added behind a new owner's back.
+ * An entry begins with the checksum of its bytes.
  */
 export class FencedLog {
   private readonly objects: ObjectStore;
@@ -32,7 +42,7 @@ export class FencedLog {
 
   /**
    * Takes the log over and returns what it held, the new entry not among it. `claim` makes that entry, no two alike, from what it finds;
-   * what it throws leaves the log as it was.
+   * what it throws leaves the log as it was. @throws EntryDamaged
    */
   async open(claim: (entries: readonly Uint8Array[]) => Uint8Array): Promise<readonly Uint8Array[]> {
     let entries: readonly Uint8Array[] = [];
@@ -68,9 +78,10 @@ export class FencedLog {
   private async place(place: number, bytes: Uint8Array): Promise<boolean> {
     if (place >= MOST_ENTRIES) throw new Error(`${this.prefix} is full`);
     const key = this.keyOf(place);
-    if (await this.objects.create(key, bytes)) return true;
+    const sealed = Buffer.concat([digestOf(bytes), bytes]);
+    if (await this.objects.create(key, sealed)) return true;
     const found = await this.objects.get(key);
-    return found !== null && Buffer.compare(found, bytes) === 0;
+    return found !== null && Buffer.compare(found, sealed) === 0;
   }
 
   private async read(): Promise<readonly Uint8Array[]> {
@@ -81,10 +92,25 @@ export class FencedLog {
     for (let place = entries.length; entries.at(-1) !== null && place < MOST_ENTRIES; place++)
       entries.push(await this.objects.get(this.keyOf(place)));
     const end = entries.indexOf(null);
-    return entries.slice(0, end < 0 ? undefined : end).filter((entry) => entry !== null);
+    const written = entries.slice(0, end < 0 ? undefined : end).filter((entry) => entry !== null);
+    const last = keys.toSorted().at(-1) ?? '';
+    if (last > this.keyOf(written.length))
+      throw new EntryDamaged(this.keyOf(written.length), 'is missing: later entries of its log are there');
+    return written.map((sealed, place) => unsealed(this.keyOf(place), sealed));
   }
 
   private keyOf(place: number): string {
     return `${this.prefix}${String(place).padStart(DIGITS, '0')}`;
   }
+}
+
+const DIGEST_BYTES = 32;
+const digestOf = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes).digest();
+
+/** The bytes of an entry without their checksum. @throws EntryDamaged */
+function unsealed(key: string, sealed: Uint8Array): Uint8Array {
+  const bytes = sealed.subarray(DIGEST_BYTES);
+  if (Buffer.compare(digestOf(bytes), sealed.subarray(0, DIGEST_BYTES)) !== 0)
+    throw new EntryDamaged(key, 'was damaged: it does not match its own checksum');
+  return bytes;
 }

@@ -10,6 +10,7 @@ export const SETTINGS_FILE = 'temporal.config.json';
 const port = z.int().min(1).max(65_535);
 const slots = z.int().min(1);
 const queue = z.string().min(1);
+const hasCredentials = (url: string) => URL.canParse(url) && new URL(url).username + new URL(url).password !== '';
 const roles = z.string().refine((text) => rolesIn(text) !== null, { error: `must be ${ROLE_SYNTAX}` });
 
 /** The app settings as written. Every key is optional and every unknown one an error; defaults are for one machine. */
@@ -57,6 +58,7 @@ export const AppSettingsSchema = z
       ),
     blobStoreEndpoint: z
       .url({ protocol: /^https?$/ })
+      .refine((url) => !hasCredentials(url), 'must not hold a user or password: credentials come from the AWS_… variables')
       .optional()
       .describe("Address of an S3-speaking server other than AWS's, for a `blobStore` on S3. Buckets are then part of the path."),
     blobStoreRegion: z.string().min(1).optional().describe('Region of a `blobStore` on S3. Default: AWS_REGION of the environment.'),
