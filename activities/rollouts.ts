@@ -149,7 +149,8 @@ async function sessionOptions(record: RunRecord, spec: TrialSpec, name: typeof s
     }
   };
   const weights = model.kind === 'sampler' ? model.path : model.model;
-  const sampler = recordedSampler(models.tokenSampler(model), { calls, trialId, who, model: weights, isUsable, drain });
+  const signal = cancellationSignal();
+  const sampler = recordedSampler(models.tokenSampler(model), { calls, trialId, who, model: weights, isUsable, drain, signal });
   return {
     trialId: name,
     modelName: model.model,

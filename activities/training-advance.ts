@@ -16,15 +16,7 @@ import type { JournalPlace, TrainingRef } from '../core/training/plan.ts';
 import { rebuildNotice } from '../core/training/rebuild.ts';
 import { type SelfTest, selfTest } from '../core/training/self-test.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
-import {
-  BillingPaused,
-  CredentialRefused,
-  parseSavedCall,
-  ServiceFailed,
-  SessionLost,
-  type TinkerClient,
-  TrainingStateUnknown,
-} from '../services/tinker/index.ts';
+import { callFate, parseSavedCall, ServiceFailed, SessionLost, type TinkerClient, TrainingStateUnknown } from '../services/tinker/index.ts';
 import type { BatchDeps } from './batch-updates.ts';
 import { namingBilling } from './billing.ts';
 import type { ModelAccess } from './model-access.ts';
@@ -209,11 +201,8 @@ class Turn implements AsyncDisposable {
   }
 }
 
-/** The service has answered that it does not take the call, or has no such model. */
-function isRefusal(error: unknown): boolean {
-  if (error instanceof BillingPaused || error instanceof CredentialRefused) return true;
-  return error instanceof TrainingStateUnknown && (error.status === 404 || error.status === 410);
-}
+/** The service has not taken the call: it may be made again under its number. */
+const isRefusal = (error: unknown): boolean => ['unsent', 'refused', 'unpaid'].includes(callFate(error));
 
 /** A call that is being sent when its worker is told to end has so long to be taken: else nobody knows whether it was. */
 const SUBMIT_GRACE_MS = 5_000;

@@ -60,6 +60,7 @@ export class TrialSession {
   readonly #recorder = new TrialRecorder();
   readonly #tree: ConversationTree;
   readonly #inFlight = new Set<AbortController>();
+  readonly #underWay = new Set<Promise<unknown>>();
   readonly #reserved = new Set<TrialUse['inFlight'][number]>();
   #ended = false;
 
@@ -78,6 +79,11 @@ export class TrialSession {
     return this.#recorder.snapshot();
   }
 
+  /** Resolves when no call is under way: what was sampled for nobody is in the record by then. */
+  async quiet(): Promise<void> {
+    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
+  }
+
   /** Aborts calls in flight; they are answered with 410 and not recorded. */
   end(): void {
     this.#ended = true;
@@ -85,7 +91,14 @@ export class TrialSession {
   }
 
   /** @throws GatewayError ready to be sent; after one on the model's side `record().failure` is set. */
-  async complete(request: ChatRequest, clientGone: AbortSignal): Promise<Completion> {
+  complete(request: ChatRequest, clientGone: AbortSignal): Promise<Completion> {
+    const completion = this.#complete(request, clientGone);
+    const settled = completion.catch(() => {}).finally(() => this.#underWay.delete(settled));
+    this.#underWay.add(settled);
+    return completion;
+  }
+
+  async #complete(request: ChatRequest, clientGone: AbortSignal): Promise<Completion> {
     refuseUnsupported(request, this.options);
     this.#refuseBeyondMaxCalls();
     const call = new AbortController();
