@@ -1,6 +1,6 @@
 import { ApplicationFailure, workflowInfo } from '@temporalio/workflow';
 import { z } from 'zod';
-import { needsConfirmation } from '../core/run/cost-confirmation.ts';
+import { costText, needsConfirmation } from '../core/run/cost-confirmation.ts';
 import type { Outcome } from '../core/run/phase.ts';
 import { StartInput } from '../core/run/start-input.ts';
 import { openBaselines } from './baselines.ts';
@@ -37,7 +37,7 @@ async function confirmed(run: Run): Promise<boolean> {
     run.note(`no price for ${estimate.unpricedMeters.join(', ')}: neither the estimate nor a cap can see them`);
   const known = { fullyPriced: estimate?.fullyPriced ?? false, maxUsd: run.desk.maxUsd };
   if (!needsConfirmation({ ...known, yes: run.pinned.yes })) return true;
-  const cost = estimate ? `about $${estimate.pricedUsd.toFixed(2)}${estimate.fullyPriced ? '' : ' and unpriced meters'}` : 'unknown cost';
+  const cost = estimate ? costText(estimate) : 'unknown cost';
   const answer = await run.desk.ask('cost', `Start this run? ${cost}.`, [...run.commands('confirmCost'), ...run.commands('declineCost')]);
   await run.breathe();
   return answer?.message === 'confirmCost';
