@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Worker } from '@temporalio/worker';
 import { beatAlways } from './activities/beating.ts';
 import { createCheckpointActivities } from './activities/checkpoints.ts';
+import { createCutOffActivities } from './activities/cut-off.ts';
 import { createEvaluationActivities } from './activities/evaluation.ts';
 import { createInputActivities } from './activities/inputs.ts';
 import { createKeepTrainingActivities } from './activities/keep-training.ts';
@@ -104,6 +105,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
             harnesses: new HarnessStore(shelf('harnesses'), HarnessDocument),
           }),
           ...createKeptTrialsActivities({ records, blobs }),
+          ...createCutOffActivities({ records, objects }),
           ...createMetricsActivities({ records, blobs, objects, folderOf }),
           ...createEvaluationActivities({
             records,

@@ -11,8 +11,9 @@ export type MirrorActivities = ReturnType<typeof createMirrorActivities>;
 export function createMirrorActivities({ records, objects, folderOf }: MirrorDeps) {
   return {
     /**
-     * Writes the run's last state to `status.json`, what it saved on the service to `checkpoints.json`, and brings its folder here up to date with what other workers wrote. The books of
-     * its calls go, unless trials were cut off: those have not been booked.
+     * Writes the run's last state to `status.json`, what it saved on the service to `checkpoints.json`, and brings its folder here up to date
+     * with what other workers wrote. The books of its calls go, unless trials were broken off: in theirs an attempt that still hangs somewhere
+     * must find that its work was taken over.
      */
     async mirrorRun({ run, status, checkpoints, keepCalls }: MirrorOrder): Promise<void> {
       const record = await records.load(run);

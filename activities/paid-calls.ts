@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { activityInfo } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import type { TrialId } from '../core/ids.ts';
+import type { BookName } from '../core/recordings/book-name.ts';
 import { type CallAnswer, type CallIntent, decodeEntry, type Entry, encodeEntry } from '../core/recordings/entry.ts';
 import { callsIn, type PaidCall, standingAs } from '../core/recordings/paid-call.ts';
 import { Replay } from '../core/recordings/replay.ts';
@@ -20,10 +20,11 @@ export type Ask = (index: number, standing: string | null) => Promise<CallAnswer
 /** The prefix of everything that is recorded of a run's paid calls. */
 export const callsPrefix = (runId: string) => `runs/${runId}/calls/`;
 
-/** The book of one piece of work: a trial's samples, a trial's scores, or the run's preflight. */
-export function openCalls(objects: ObjectStore, runId: string, of: TrialId | 'preflight', kind: 'sample' | 'score' | 'check') {
-  return PaidCalls.open(new FencedLog(objects, `${callsPrefix(runId)}${of}/${kind}/`));
-}
+export const bookPrefix = (runId: string, { of, kind }: BookName) => `${callsPrefix(runId)}${of}/${kind}/`;
+
+/** The book of one piece of work, taken over by this attempt. @throws StaleAttempt */
+export const openBook = (objects: ObjectStore, runId: string, book: BookName): Promise<PaidCalls> =>
+  PaidCalls.open(new FencedLog(objects, bookPrefix(runId, book)));
 
 export function attemptNow(): Attempt {
   const { workflowExecution, activityId, attempt } = activityInfo();

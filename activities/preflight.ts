@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { cancellationSignal } from '@temporalio/activity';
 import type { BlobRef } from '../core/ids.ts';
 import type { Usage } from '../core/measures/usage.ts';
+import { PREFLIGHT_BOOK } from '../core/recordings/book-name.ts';
 import { usageOf } from '../core/recordings/books.ts';
 import { failed, passed } from '../core/run/check.ts';
 import { studentOf, teacherOf } from '../core/run/models.ts';
@@ -26,7 +27,7 @@ import {
   type ModelPair,
   type Reach,
 } from './model-checks.ts';
-import { openCalls, unforked } from './paid-calls.ts';
+import { openBook, unforked } from './paid-calls.ts';
 import { bookedModels } from './preflight-calls.ts';
 import type { RolloutDeps } from './rollouts.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
@@ -52,7 +53,7 @@ export function createPreflightActivities({ records, objects, models, renderer =
     async checkModels({ run }: { run: BlobRef }): Promise<ModelChecks> {
       const { config, runId } = await records.load(run);
       const work = async () => {
-        const calls = await openCalls(objects, runId, 'preflight', 'check');
+        const calls = await openBook(objects, runId, PREFLIGHT_BOOK);
         const student = studentOf(config.student);
         const reach = { models: bookedModels(models, calls, student), signal: cancellationSignal() };
         const checks = await modelChecks(config, reach, renderer);

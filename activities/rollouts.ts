@@ -14,7 +14,7 @@ import { billingPause } from './billing.ts';
 import { configuredRenderer } from './configured-renderer.ts';
 import { attemptSignal, workerShutdown } from './handover.ts';
 import { forGateway, type ModelAccess } from './model-access.ts';
-import { openCalls, type PaidCalls, unforked } from './paid-calls.ts';
+import { openBook, type PaidCalls, unforked } from './paid-calls.ts';
 import { recordedSampler } from './recorded-sampler.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
 import { notRun, type Outcome, paidIn, summarize } from './trial-summary.ts';
@@ -48,7 +48,7 @@ export function createRolloutActivities(deps: RolloutDeps) {
       return whileBeating(async () => {
         if (drain.aborted) throw workerShutdown();
         return unforked(async () => {
-          const calls = await openCalls(objects, record.runId, spec.trialId, 'sample');
+          const calls = await openBook(objects, record.runId, { of: spec.trialId, kind: 'sample' });
           // No schema: `finish` below entered it, in this form.
           return calls.finished ? (calls.finished.result as TrialSummary) : runAttempt(record, spec, calls, deps);
         });

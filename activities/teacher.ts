@@ -25,7 +25,7 @@ import { type PromptScores, TOPK_MASK, type TopkTable } from '../services/tinker
 import { whileBeating } from './beating.ts';
 import { namingBilling } from './billing.ts';
 import type { ModelAccess } from './model-access.ts';
-import { type Ask, callKey, openCalls, type PaidCalls, unforked } from './paid-calls.ts';
+import { type Ask, callKey, openBook, type PaidCalls, unforked } from './paid-calls.ts';
 import type { RunRecords } from './run-records.ts';
 
 export type ScoreOrder = {
@@ -57,7 +57,7 @@ export function createTeacherActivities({ records, blobs, objects, models }: Tea
       const topK = config.train.loss === 'topk_ce' ? config.train.topk : 0;
       const teacher = teacherOf(config.teacher);
       const scored = await whileBeating(
-        () => unforked(async () => score(datums, topK, teacher, models, await openCalls(objects, runId, trialId, 'score'))),
+        () => unforked(async () => score(datums, topK, teacher, models, await openBook(objects, runId, { of: trialId, kind: 'score' }))),
         models.longestWait,
       );
       const rows = datums.map((datum, index) => namingFailure('TeacherRowUnusable', () => keepTeacherRow(datum, at(scored.rows, index))));

@@ -1,29 +1,28 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
 import { DefaultLogger, type ReplayResult, Runtime, Worker } from '@temporalio/worker';
 import { DeterminismViolationError } from '@temporalio/workflow';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PROJECT_ROOT } from '../services/settings/index.ts';
-import { PAYLOAD_CONVERTER, workflowBundle } from '../services/temporal/workflow-bundle.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { PAYLOAD_CONVERTER } from '../services/temporal/workflow-bundle.ts';
 import * as workflows from '../workflows/index.ts';
 import { type Fixture, FOLDER, readHistory, readIndex } from './histories/fixtures.ts';
+import { workflowBundle } from './support/bundle.ts';
 
 /** The code of today must come to the decisions that are in histories of before; see docs/changing-workflows.md. */
 
 Runtime.install({ logger: new DefaultLogger('ERROR') });
 const FIXTURES = readIndex();
-const cacheDir = mkdtempSync(join(tmpdir(), 'stillroom-replay-'));
 let bundle: { codePath: string };
 let errors: readonly ReplayResult['error'][];
 beforeAll(async () => {
-  bundle = await workflowBundle(PROJECT_ROOT, cacheDir);
+  bundle = await workflowBundle();
   errors = await replayed(FIXTURES);
 }, 180_000);
-afterAll(() => rmSync(cacheDir, { recursive: true }));
 
 /** Replays histories one after the other in one worker: where code disagrees with one, there is an error in its place. */
-async function replayed(fixtures: readonly Fixture[], workflowBundle = bundle): Promise<ReplayResult['error'][]> {
+async function replayed(
+  fixtures: readonly Fixture[],
+  workflowBundle: { codePath: string } | { code: string } = bundle,
+): Promise<ReplayResult['error'][]> {
   const options = { workflowBundle, dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER } };
   const histories = fixtures.map(({ name, workflowId }) => ({ workflowId, history: readHistory(name) }));
   const found = new Map<string, ReplayResult['error']>();
@@ -63,11 +62,9 @@ describe('changed code that disagrees with a history is found:', () => {
   ])('%s', async (_, name, before, after) => {
     const code = readFileSync(bundle.codePath, 'utf8');
     expect(code.includes(before)).toBe(true);
-    const codePath = join(cacheDir, 'changed.js');
-    writeFileSync(codePath, code.replaceAll(before, after));
     const [error] = await replayed(
       FIXTURES.filter((fixture) => fixture.name === name),
-      { codePath },
+      { code: code.replaceAll(before, after) },
     );
     expect(error).toBeInstanceOf(DeterminismViolationError);
   });

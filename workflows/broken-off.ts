@@ -1,5 +1,5 @@
 import { ActivityFailure, ApplicationFailure, CancelledFailure } from '@temporalio/workflow';
-import { NOTHING_PAID, type Paid } from '../core/measures/usage.ts';
+import type { Paid } from '../core/measures/usage.ts';
 import { BILLING_PAUSED } from '../core/money/billing-paused.ts';
 
 /** What the service said when it asked for payment; null for any other failure. */
@@ -8,12 +8,12 @@ export function billingPauseIn(error: unknown): string | null {
   return cause instanceof ApplicationFailure && cause.type === BILLING_PAUSED ? cause.message : null;
 }
 
-/** What a trial had taken when it was broken off, as its failure tells. */
-export function paidInFailure(error: unknown): Paid {
+/** What a trial had taken when it was broken off, as its failure tells; null where it does not, and only its book knows. */
+export function paidInFailure(error: unknown): Paid | null {
   const cause = causeOf(error);
   const details = cause instanceof ApplicationFailure || cause instanceof CancelledFailure ? cause.details : null;
   const [paid] = details ?? [];
-  return isPaid(paid) ? paid : NOTHING_PAID;
+  return isPaid(paid) ? paid : null;
 }
 
 const causeOf = (error: unknown): unknown => (error instanceof ActivityFailure ? error.cause : error);

@@ -1,5 +1,11 @@
-import { ActivityFailure, ApplicationFailure, CancellationScope, ContinueAsNew, isCancellation } from '@temporalio/workflow';
-import { billingPauseIn } from './broken-off.ts';
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  CancellationScope,
+  CancelledFailure,
+  ContinueAsNew,
+  isCancellation,
+} from '@temporalio/workflow';
 import { closeRun, saveFinal } from './closing.ts';
 import type { RunResult } from './messages.ts';
 import { namedFailure } from './named-failure.ts';
@@ -27,11 +33,14 @@ export async function distill(input: unknown, carried?: RunCarry): Promise<RunRe
   } catch (error) {
     if (error instanceof RunStopped) return await CancellationScope.nonCancellable(() => stopped(run));
     if (error instanceof ContinueAsNew) throw error;
-    if (isCancellation(error)) {
+    // Work whose worker died before it heard of the cancellation ends by its timeout.
+    if (isCancellation(error) || CancellationScope.current().consideredCancelled) {
       run.desk.stopping = true; // nobody is asked any more
       await CancellationScope.nonCancellable(() => stopped(run));
-    } else await left(run);
-    throw isCancellation(error) ? error : namedFailure(error);
+      throw isCancellation(error) ? error : new CancelledFailure('the run was cancelled');
+    }
+    await left(run);
+    throw namedFailure(error);
   }
 }
 
@@ -43,16 +52,17 @@ async function stopped(run: Run): Promise<RunResult> {
   return finish(run, 'stopped');
 }
 
-/** Weights that an unfinished update has touched are those of no step; and a service that wants payment saves nothing. */
+/** Weights that an unfinished update has touched are those of no step. A service that saves nothing, e.g. until it is paid, ends the run all the same. */
 async function saveStopped(run: Run): Promise<void> {
-  if (run.facts.updateBegun) return run.note(`an update was not finished, so nothing is saved now; ${lastSaved(run)}`);
-  try {
-    await saveFinal(run);
-  } catch (error) {
-    const told = billingPauseIn(error);
-    if (told === null) throw error;
-    run.note(`the last weights could not be saved: ${told}; ${lastSaved(run)}`);
-  }
+  if (run.facts.updateBegun) run.note(`an update was not finished, so nothing is saved now; ${lastSaved(run)}`);
+  else
+    try {
+      return await saveFinal(run);
+    } catch (error) {
+      if (!(error instanceof ActivityFailure)) throw error;
+      run.note(`the last weights could not be saved: ${error.cause?.message}; ${lastSaved(run)}`);
+    }
+  await closeTraining(run);
 }
 
 function lastSaved({ facts: { savedState } }: Run): string {
@@ -65,11 +75,14 @@ async function left(run: Run): Promise<void> {
   await run.keeping.stop();
 }
 
-async function finish(run: Run, outcome: RunResult['outcome']): Promise<RunResult> {
-  await left(run);
-  const result = run.end(outcome);
-  await mirror(run);
-  return result;
+/** A run whose outcome is known ends with it: a cancellation that comes now comes too late. */
+function finish(run: Run, outcome: RunResult['outcome']): Promise<RunResult> {
+  return CancellationScope.nonCancellable(async () => {
+    await left(run);
+    const result = run.end(outcome);
+    await mirror(run);
+    return result;
+  });
 }
 
 /** The mirror is nobody's truth: a full disk there must not turn a run that reached its end into a failed one. */
@@ -83,7 +96,7 @@ async function mirror(run: Run): Promise<void> {
       keepCalls: run.facts.outcome === 'stopped',
     });
   } catch (error) {
-    if (!(error instanceof ActivityFailure) || isCancellation(error)) throw error;
+    if (!(error instanceof ActivityFailure)) throw error;
     run.note(`status.json could not be written to ${run.facts.pinned.runDir}: ${error.cause?.message}`);
   }
 }

@@ -4,7 +4,8 @@ import { interimLabel } from '../core/run/step-name.ts';
 import type { ModelRef, TaskList } from '../core/run/trial.ts';
 import { type EvaluateDone, evaluate } from './evaluate.ts';
 import { briefActivities } from './proxies.ts';
-import { CHILD, type Run } from './run.ts';
+import type { Run } from './run.ts';
+import { CHILD } from './run-child.ts';
 import { withMoney } from './run-money.ts';
 
 /** Interim evaluations kept in the workflow; each is in the run folder as `eval-interim-NNNN.json`. */

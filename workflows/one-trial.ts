@@ -1,9 +1,9 @@
-import type { BlobRef, TrialId } from '../core/ids.ts';
+import type { BlobRef } from '../core/ids.ts';
 import { addPaid } from '../core/measures/usage.ts';
 import type { RunPlan } from '../core/run/pinned-run.ts';
 import type { ModelRef, PinnedTask, TrialSummary } from '../core/run/trial.ts';
 import { mayRetry } from '../core/run/trial-retry.ts';
-import type { OpenSlot } from './open-slot.ts';
+import { type OpenSlot, trialIdOf } from './open-slot.ts';
 import { rollouts } from './proxies.ts';
 
 export type TrialOrder = {
@@ -27,7 +27,7 @@ export type TrialOrder = {
 export async function attemptSlot(order: TrialOrder, open: OpenSlot): Promise<{ trial: TrialSummary } | { again: OpenSlot }> {
   if (open.stage === 'score') return { trial: open.trial };
   const { slot, retry } = open;
-  const trialId = (retry === 0 ? slot : `${slot}-r${retry}`) as TrialId;
+  const trialId = trialIdOf(open);
   const { run, task, who, model, maxTurns, trains } = order;
   const summary = await rollouts(order.plan).runTrial.executeWithOptions({ summary: order.summary }, [
     { run, trialId, task, who, model, maxTurns, trains },

@@ -1,4 +1,6 @@
+import type { TrialId } from '../core/ids.ts';
 import { NOTHING_PAID, type Paid } from '../core/measures/usage.ts';
+import type { BookName } from '../core/recordings/book-name.ts';
 import type { TrialSummary } from '../core/run/trial.ts';
 
 /** A slot that is not filled: how often it was tried and what that took, or its trial, which only lacks its score. */
@@ -15,6 +17,14 @@ export const unstarted = (slot: string): OpenSlot => ({
   retry: 0,
   paid: { ...NOTHING_PAID, replayedTokens: 0, reboughtTokens: 0 },
 });
+
+/** The trial that fills a slot next: each retry has an id of its own. */
+export const trialIdOf = ({ slot, retry }: Extract<OpenSlot, { stage: 'sample' }>): TrialId =>
+  (retry === 0 ? slot : `${slot}-r${retry}`) as TrialId;
+
+/** The book of the calls with which a slot goes on. */
+export const bookOf = (open: OpenSlot): BookName =>
+  open.stage === 'sample' ? { of: trialIdOf(open), kind: 'sample' } : { of: open.trial.trialId, kind: 'score' };
 
 /** What a slot took so far. */
 export function paidIn(open: OpenSlot): Paid {

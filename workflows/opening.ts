@@ -1,11 +1,14 @@
 import { ApplicationFailure, workflowInfo } from '@temporalio/workflow';
 import { z } from 'zod';
+import { PREFLIGHT_BOOK } from '../core/recordings/book-name.ts';
 import { costText, needsConfirmation } from '../core/run/cost-confirmation.ts';
 import type { Outcome } from '../core/run/phase.ts';
 import { StartInput } from '../core/run/start-input.ts';
 import { openBaselines } from './baselines.ts';
 import { briefActivities, modelChecks, sandboxChecks } from './proxies.ts';
+import { counted } from './read-books.ts';
 import type { Run } from './run.ts';
+import { unlessStopped } from './run-child.ts';
 import { paid } from './run-money.ts';
 
 /** From the input to baselines: everything before the first cent is spent on training. Returns an outcome if the run ends here. */
@@ -26,7 +29,7 @@ async function resolve(run: Run, input: unknown): Promise<void> {
   const { workflowId, firstExecutionRunId } = workflowInfo();
   const pinned = await briefActivities().resolveRun({ runId: workflowId, executionId: firstExecutionRunId, input: parsed.data });
   run.facts.pinned = pinned;
-  run.desk.maxUsd = pinned.plan.maxUsd;
+  run.desk.maxUsd ??= pinned.plan.maxUsd; // a person may have set it before
   for (const warning of pinned.warnings) run.note(warning);
 }
 
@@ -45,11 +48,14 @@ async function confirmed(run: Run): Promise<boolean> {
 
 async function preflight(run: Run): Promise<void> {
   const input = { run: run.pinned.ref };
-  const { checks, usage } = await paid(run, () => modelChecks().checkModels(input));
+  const { checks, usage } = await paid(run, () =>
+    counted(run, [PREFLIGHT_BOOK], () => unlessStopped(run, () => modelChecks().checkModels(input))),
+  );
   run.facts.checks = checks;
   await run.book(usage);
   failOn(run);
-  run.facts.checks = [...run.facts.checks, ...(await sandboxChecks(run.pinned.plan).checkSandbox(input))];
+  const sandbox = await unlessStopped(run, () => sandboxChecks(run.pinned.plan).checkSandbox(input));
+  run.facts.checks = [...run.facts.checks, ...sandbox];
   failOn(run);
 }
 

@@ -1,5 +1,6 @@
 import { ActivityCancellationType, proxyActivities } from '@temporalio/workflow';
 import type { CheckpointActivities } from '../activities/checkpoints.ts';
+import type { CutOffActivities } from '../activities/cut-off.ts';
 import type { EvaluationActivities } from '../activities/evaluation.ts';
 import type { InputActivities } from '../activities/inputs.ts';
 import type { KeepTrainingActivities } from '../activities/keep-training.ts';
@@ -19,8 +20,12 @@ import { keepQueueOf } from '../core/training/keep-queue.ts';
 /** Before the long queues of trials and scores of all runs: somebody waits for it. The lower number goes first; 3 is the usual one. */
 const SOON = { priorityKey: 2 };
 
+/** Work that is cancelled is waited for: whoever cancelled it knows what came of it, and nothing of a run runs on when it has ended. */
+const TO_ITS_END = { cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED } as const;
+
 /** Short work on files and numbers: tried a few times, then the run fails with the last reason. */
 const BRIEF = {
+  ...TO_ITS_END,
   priority: SOON,
   startToCloseTimeout: '2 minutes',
   heartbeatTimeout: '15s',
@@ -47,12 +52,18 @@ export const checkpointCare = () =>
     retry: { ...PATIENT, maximumAttempts: 5 },
   });
 
-/** What was paid for is put away however long the store is out of reach. */
+/** What was paid for is put away, and counted, however long the store is out of reach. */
 export const keepingTrials = () =>
-  proxyActivities<KeptTrialsActivities>({ priority: SOON, startToCloseTimeout: '2 minutes', heartbeatTimeout: '15s', retry: PATIENT });
+  proxyActivities<KeptTrialsActivities & CutOffActivities>({
+    priority: SOON,
+    startToCloseTimeout: '2 minutes',
+    heartbeatTimeout: '15s',
+    retry: PATIENT,
+  });
 
 export const modelChecks = () =>
   proxyActivities<PreflightActivities>({
+    ...TO_ITS_END,
     startToCloseTimeout: '10 minutes',
     heartbeatTimeout: '60s',
     retry: { ...PATIENT, maximumAttempts: 5 },
@@ -60,6 +71,7 @@ export const modelChecks = () =>
 
 export const sandboxChecks = ({ queues }: RunPlan) =>
   proxyActivities<SandboxActivities>({
+    ...TO_ITS_END,
     taskQueue: queues.rollouts,
     startToCloseTimeout: '20 minutes',
     heartbeatTimeout: '30s',
@@ -71,14 +83,15 @@ export const rollouts = ({ queues, episodeTimeoutMs }: RunPlan) =>
     taskQueue: queues.rollouts,
     startToCloseTimeout: episodeTimeoutMs + TRIAL_OVERHEAD_MS,
     heartbeatTimeout: '10s',
-    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+    ...TO_ITS_END,
     retry: PATIENT,
   });
 
 /** What a trial may take beside the agent's own time: sandbox build, set-up and verifier. */
 const TRIAL_OVERHEAD_MS = 30 * 60_000;
 
-export const teacher = () => proxyActivities<TeacherActivities>({ startToCloseTimeout: '1 hour', heartbeatTimeout: '10s', retry: PATIENT });
+export const teacher = () =>
+  proxyActivities<TeacherActivities>({ ...TO_ITS_END, startToCloseTimeout: '1 hour', heartbeatTimeout: '10s', retry: PATIENT });
 
 export const training = ({ queues }: RunPlan) =>
   proxyActivities<TrainingActivities & WarmupTrainingActivities>({

@@ -76,9 +76,12 @@ export class RunDesk {
     const wait: Wait = { id: `${kind}-${this.waits}`, kind, question, answers, since: new Date().toISOString() };
     this.waitingFor = wait;
     this.room.changed();
-    await condition(() => this.answerTo(wait) !== undefined || this.stopping);
-    this.waitingFor = null;
-    this.room.changed();
+    try {
+      await condition(() => this.answerTo(wait) !== undefined || this.stopping);
+    } finally {
+      this.waitingFor = null;
+      this.room.changed();
+    }
     return this.answerTo(wait) ?? null;
   }
 
@@ -105,15 +108,15 @@ export class RunDesk {
   private check(name: MessageName, input: unknown): void {
     const parsed = messageForm(name).safeParse(input);
     if (!parsed.success) throw new Error(`${name}: ${z.prettifyError(parsed.error).replaceAll('\n', ' ')}`);
-    if (this.room.ended()) throw new Error(`${name}: the run has ended`);
     const { waitId } = parsed.data;
-    if (waitId !== undefined && waitId !== this.waitingFor?.id) throw new Error(`${name}: ${this.closedWait(waitId)}`);
     const question = ANSWERS[name];
+    const over = this.room.ended() ? 'the run has ended' : this.stopping ? 'the run is stopping' : null;
+    if (over !== null) throw new Error(`${name}: ${[over, ...this.decided(waitId, question)].join('; ')}`);
+    if (waitId !== undefined && waitId !== this.waitingFor?.id) throw new Error(`${name}: ${this.closedWait(waitId)}`);
     if (question !== undefined && this.waitingFor?.kind !== question) throw new Error(`${name}: ${this.notAsked(question)}`);
     if (name === 'setBudget') this.checkBudget((parsed.data as unknown as { maxUsd: number }).maxUsd);
     if (name === 'pause' && this.paused) throw new Error('pause: the run is paused already');
     if (name === 'resume' && !this.paused && this.waitingFor?.kind !== 'billing') throw new Error(`resume: ${this.notHeld()}`);
-    if (name === 'stop' && this.stopping) throw new Error('stop: the run is stopping already');
   }
 
   private checkBudget(maxUsd: number): void {
@@ -122,13 +125,18 @@ export class RunDesk {
   }
 
   private closedWait(waitId: string): string {
-    const taken = this.book.find((line) => line.applied && line.waitId === waitId);
-    return taken ? `${waitId} was already decided: ${told(taken)}` : `there is no open wait ${waitId}; ${this.openWait()}`;
+    return this.decided(waitId, undefined)[0] ?? `there is no open wait ${waitId}; ${this.openWait()}`;
   }
 
   private notAsked(kind: Wait['kind']): string {
-    const earlier = this.book.findLast((line) => line.applied && line.waitId?.startsWith(`${kind}-`));
-    return earlier ? `already decided: ${told(earlier)}` : `the run does not ask this now; ${this.openWait()}`;
+    return this.decided(undefined, kind)[0] ?? `the run does not ask this now; ${this.openWait()}`;
+  }
+
+  /** The decision that was made before on this wait, or on the last one of this kind; empty where none was. */
+  private decided(waitId: string | undefined, kind: Wait['kind'] | undefined): string[] {
+    const isMeant = (id: string) => (waitId !== undefined ? id === waitId : kind !== undefined && id.startsWith(`${kind}-`));
+    const earlier = this.book.findLast((line) => line.applied && line.waitId !== null && isMeant(line.waitId));
+    return earlier ? [`${waitId === undefined ? '' : `${waitId} was `}already decided: ${told(earlier)}`] : [];
   }
 
   /** Why there is nothing to resume. */

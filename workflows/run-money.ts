@@ -1,9 +1,10 @@
-import { CancellationScope, CancelledFailure } from '@temporalio/workflow';
+import { CancelledFailure } from '@temporalio/workflow';
 import { reservationUsd, type TrialKind } from '../core/money/reservations.ts';
 import { fitsUnder } from '../core/money/trial-ledger.ts';
 import { billingPauseIn } from './broken-off.ts';
 import type { Allowance, Blocked, ChildOutcome } from './child-outcome.ts';
-import { type ChildHandle, type Run, RunStopped } from './run.ts';
+import { type Run, RunStopped } from './run.ts';
+import { type ChildHandle, runChild } from './run-child.ts';
 
 /** A child of a run that costs money by trials. */
 export type TrialsOrder<Result, Done> = {
@@ -28,11 +29,11 @@ export async function withMoney<Result, Done>(run: Run, order: TrialsOrder<Resul
     const allowance = { capUsd: run.desk.maxUsd, spentUsd: run.facts.bookedUsd, perTrialUsd };
     const begun: Done | undefined = held?.done;
     const atOnce = Math.min(run.pinned.plan.trialConcurrency, order.trials - (held?.trials.done ?? 0));
-    const outcome: ChildOutcome<Result, Done> = await run.child(order.label, atOnce * perTrialUsd, () => order.start(allowance, begun));
+    const outcome: ChildOutcome<Result, Done> = await runChild(run, order.label, atOnce * perTrialUsd, () => order.start(allowance, begun));
     if (outcome.kind === 'done') return outcome.result;
     held = outcome;
     run.facts.updateBegun = outcome.stage === 'update';
-    await CancellationScope.nonCancellable(() => run.bookOpen(outcome.paid));
+    await run.bookOpen(outcome.paid);
     if (run.desk.stopping) throw new RunStopped();
     if (outcome.reason === 'cancelled') throw new CancelledFailure(`${order.label} was cancelled`);
     if (outcome.reason === 'billing') await waitForBilling(run, outcome.told);

@@ -1,4 +1,4 @@
-import { CancellationScope, ChildWorkflowCancellationType, condition, ParentClosePolicy, workflowInfo } from '@temporalio/workflow';
+import { CancellationScope, CancelledFailure, workflowInfo } from '@temporalio/workflow';
 import { addUsage, NO_USAGE, type Usage } from '../core/measures/usage.ts';
 import { type TrialKind, withBatch } from '../core/money/reservations.ts';
 import type { Outcome, Phase } from '../core/run/phase.ts';
@@ -9,7 +9,7 @@ import type { SavedPath } from '../core/training/checkpoint-ledger.ts';
 import { CheckpointKeeping } from './checkpoint-keeping.ts';
 import { answerAboutCheckpoints } from './checkpoint-messages.ts';
 import { KeepAlive } from './keep-alive.ts';
-import { capSignal, type RunResult } from './messages.ts';
+import type { RunResult } from './messages.ts';
 import { briefActivities } from './proxies.ts';
 import { RunBoard } from './run-board.ts';
 import { type DeskState, RunDesk } from './run-desk.ts';
@@ -17,13 +17,6 @@ import { addNotice, newFacts, type RunFacts } from './run-state.ts';
 
 /** Thrown through the phases when a person stops the run; `distill` saves what there is and ends it. */
 export class RunStopped extends Error {}
-
-/** A child that was started. */
-export type ChildHandle<R> = {
-  readonly workflowId: string;
-  result(): Promise<R>;
-  signal(signal: typeof capSignal, capUsd: number | null): Promise<void>;
-};
 
 export type RunCarry = { readonly facts: RunFacts; readonly desk: DeskState };
 
@@ -109,8 +102,9 @@ export class Run {
     this.board.refresh();
   }
 
-  /** The place where a run can be paused or stopped: before each piece of work that costs something. */
+  /** The place where a run can be paused or stopped: before each piece of work that costs something. A cancelled run begins nothing more. */
   async breathe(): Promise<void> {
+    if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('the run was cancelled');
     while (this.desk.paused && !this.desk.stopping)
       await this.desk.ask('pause', 'paused by a person', [...this.commands('resume'), ...this.commands('stop')]);
     if (this.desk.stopping) throw new RunStopped();
@@ -159,45 +153,10 @@ export class Run {
 
   private async tally(): Promise<void> {
     const { meters } = addUsage(this.facts.usage, this.facts.openUsage);
-    this.facts.spend = await briefActivities().tallySpend({ run: this.pinned.ref, meters });
+    const { ref: run } = this.pinned;
+    // What was paid is counted, whatever happens to the run around it.
+    this.facts.spend = await CancellationScope.nonCancellable(() => briefActivities().tallySpend({ run, meters }));
     this.board.refresh();
-  }
-
-  /** Runs a child, shows it on the board, tells it of a cap that is moved, and cancels it when a person stops the run. */
-  async child<R>(label: string, reservedUsd: number, start: () => Promise<ChildHandle<R>>): Promise<R> {
-    const scope = new CancellationScope({ cancellable: true });
-    let settled = false;
-    let toldUsd = this.desk.maxUsd;
-    // Not cancellable: when the run is cancelled its scopes cancel the child, and nobody would be there to hear this wait fail.
-    const stop = CancellationScope.nonCancellable(() => condition(() => this.desk.stopping || settled)).then(() => {
-      if (!settled) scope.cancel();
-    });
-    const tellCap = (handle: ChildHandle<R>) =>
-      CancellationScope.nonCancellable(async () => {
-        for (;;) {
-          await condition(() => settled || this.desk.maxUsd !== toldUsd);
-          if (settled) return;
-          toldUsd = this.desk.maxUsd;
-          await handle.signal(capSignal, toldUsd).catch(() => {}); // it has just ended
-        }
-      });
-    let telling: Promise<void> | null = null;
-    try {
-      return await scope.run(async () => {
-        const handle = await start();
-        this.board.child = { workflowId: handle.workflowId, label, reservedUsd };
-        telling = tellCap(handle);
-        return handle.result();
-      });
-    } catch (error) {
-      if (this.desk.stopping) throw new RunStopped();
-      throw error;
-    } finally {
-      settled = true;
-      this.board.child = null;
-      await stop;
-      await telling;
-    }
   }
 
   commands(message: string, extra: Record<string, unknown> = {}): string[] {
@@ -215,10 +174,3 @@ export class Run {
     return { outcome, runId: workflowInfo().workflowId, verdict, adapter, handoff, weights, resume, evaluations, spend };
   }
 }
-
-/** How every child ends with its run. A worker that has lost a long batch from its memory computes it anew within one workflow task: the usual 10 s are short for that on a busy machine. */
-export const CHILD = {
-  workflowTaskTimeout: '30s',
-  parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
-  cancellationType: ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
-} as const;

@@ -11,7 +11,8 @@ import { billingPauseIn } from './broken-off.ts';
 import type { distill } from './distill.ts';
 import { evaluateInterim, isInterimDue } from './evaluations.ts';
 import { training } from './proxies.ts';
-import { CHILD, type Run } from './run.ts';
+import type { Run } from './run.ts';
+import { CHILD } from './run-child.ts';
 import { paid, withMoney } from './run-money.ts';
 import { addRow, moneyOf, resumeOf } from './run-state.ts';
 import { type StepDone, step } from './step.ts';
@@ -76,7 +77,8 @@ export async function openTraining(run: Run): Promise<void> {
 /** Everything that was trained is saved, or given up: the service need not hold it any longer. */
 export async function closeTraining(run: Run): Promise<void> {
   await run.keepAlive.stop();
-  if (run.facts.training) await training(run.pinned.plan).closeTraining({ training: run.facts.training });
+  const { training: opened } = run.facts;
+  if (opened) await CancellationScope.nonCancellable(() => training(run.pinned.plan).closeTraining({ training: opened }));
 }
 
 /** Where training stands after a call, what that cost, and what a person should know of it. */

@@ -2,6 +2,7 @@ import { CancellationScope, condition, isCancellation, setHandler, sleep, workfl
 import type { BlobRef } from '../core/ids.ts';
 import { addPaid, NOTHING_PAID, type Paid } from '../core/measures/usage.ts';
 import type { TrialLedger } from '../core/money/trial-ledger.ts';
+import type { BookName } from '../core/recordings/book-name.ts';
 import { MOST_TRIALS_OPEN } from '../core/run/batch-sizes.ts';
 import type { PlayedSlot } from '../core/run/kept-trials.ts';
 import type { Slot } from '../core/run/slots.ts';
@@ -9,7 +10,8 @@ import type { PinnedTask } from '../core/run/trial.ts';
 import { billingPauseIn, paidInFailure } from './broken-off.ts';
 import { type CarriedSlots, costOf, FilledSlots } from './filled-slots.ts';
 import { progressQuery, type TrialProgress } from './messages.ts';
-import { type OpenSlot, paidIn, unstarted } from './open-slot.ts';
+import { bookOf, type OpenSlot, paidIn, unstarted } from './open-slot.ts';
+import { readBooks } from './read-books.ts';
 
 /** A slot of a batch of tasks. */
 export type TaskSlot = Slot<PinnedTask>;
@@ -52,6 +54,8 @@ export class TrialPool {
   private readonly running = new Map<string, OpenSlot>();
   private readonly failures: unknown[] = [];
   private brokenOff: Paid = NOTHING_PAID;
+  /** Books of slots that were broken off without a word of what they took. */
+  private readonly untold: BookName[] = [];
   private halt: Halt | null = null;
 
   constructor(order: PoolOrder) {
@@ -117,6 +121,7 @@ export class TrialPool {
       startedAtOnce++;
       this.start(next, filler);
     }
+    this.brokenOff = addPaid(this.brokenOff, await readBooks(this.order.run, this.untold.splice(0)));
     if (this.failures.length > 0) throw this.failures[0];
     if (this.halt !== null) return this.halt;
     const [next] = this.waiting;
@@ -155,12 +160,14 @@ export class TrialPool {
 
   private broke(open: OpenSlot, error: unknown): void {
     const reached = this.running.get(open.slot) ?? open;
-    const lost = paidInFailure(error);
-    this.settle(open, paidIn(reached).usd + lost.usd, 0);
-    this.brokenOff = addPaid(this.brokenOff, lost);
+    const told = paidInFailure(error);
+    if (told === null) this.untold.push(bookOf(reached));
+    this.settle(open, paidIn(reached).usd + (told?.usd ?? 0), 0);
+    this.brokenOff = addPaid(this.brokenOff, told ?? NOTHING_PAID);
     this.waiting.unshift(reached);
     const pause = billingPauseIn(error);
-    if (isCancellation(error)) this.halt = { reason: 'cancelled', told: '' };
+    // A trial whose worker died before it heard of the cancellation ends by its timeout.
+    if (isCancellation(error) || CancellationScope.current().consideredCancelled) this.halt = { reason: 'cancelled', told: '' };
     else if (pause !== null) this.halt ??= { reason: 'billing', told: pause };
     else this.failures.push(error);
   }

@@ -3,7 +3,8 @@ import type { BlobRef } from '../core/ids.ts';
 import type { WarmupProgress } from '../core/run/warm-up.ts';
 import { type CollectDone, collect } from './collect.ts';
 import { briefActivities, training } from './proxies.ts';
-import { CHILD, type Run } from './run.ts';
+import type { Run } from './run.ts';
+import { CHILD } from './run-child.ts';
 import { afford, paid, withMoney } from './run-money.ts';
 import { openTraining, saveState, startAnew } from './training-loop.ts';
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowFailedError } from '@temporalio/client';
 import { connectTo, type Link } from '../../client/connection.ts';
+import { RunClient } from '../../client/run-client.ts';
 import { startRun } from '../../client/starting.ts';
 import { BlobStore } from '../../services/blobs/blob-store.ts';
 import { openObjectStore } from '../../services/blobs/open.ts';
@@ -77,7 +78,8 @@ export async function chaosRun({ schedule, runId, stateDir, tell }: ChaosOptions
     const ended = await ending.end;
     tell(`the run ended: ${ended.result?.outcome ?? ended.failure}`);
     const history = await historyOf(link.client, runId);
-    const books = await booksOf(history, runId, new BlobStore(await openObjectStore(settings)));
+    const { usage } = await new RunClient(link, runId).status();
+    const books = await booksOf(history, usage, new BlobStore(await openObjectStore(settings)));
     sightings.note();
     await link.close();
     exitCode = await up.interrupt();

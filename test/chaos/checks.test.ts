@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { NO_USAGE, NOTHING_SENT, type Usage } from '../../core/measures/usage.ts';
+import { NOTHING_SENT, type Usage } from '../../core/measures/usage.ts';
 import type { LoggedCall } from '../../trainer/service/call-log.ts';
 import type { ChaosRun } from './chaos-run.ts';
 import { checksOf } from './checks.ts';
@@ -37,14 +37,14 @@ const CALLS = [
   call('m:4', { kind: 'save', seq: 4, weights: SAMPLER }),
 ];
 const USAGE: Usage = {
-  meters: { student_sample: 34, student_train: 26 },
-  sent: { promptTokens: 20, sampledTokens: 6, scoredTokens: 26, trainedTokens: 26 },
+  meters: { student_sample: 35, student_train: 26 },
+  sent: { promptTokens: 21, sampledTokens: 7, scoredTokens: 26, trainedTokens: 26 },
   lost: [{ kind: 'sample', of: 't1', callIndex: 0, promptTokens: 20, sampledTokens: 28 }],
 };
 const SUMMARY = {
   trialId: 't1',
   meters: { student_sample: 34 },
-  sent: { ...USAGE.sent, scoredTokens: 0, trainedTokens: 0 },
+  sent: { ...NOTHING_SENT, promptTokens: 20, sampledTokens: 6 },
   lost: USAGE.lost,
 };
 const SCORE = {
@@ -87,7 +87,7 @@ const GOOD = {
   calls: CALLS,
   history: {
     activities: [TRIAL],
-    children: [{ workflowId: 'run.step-0001', startedAtMs: Date.parse('2026-01-01T00:00:05.000Z'), result: USAGE }],
+    children: [{ workflowId: 'run.step-0001', startedAtMs: Date.parse('2026-01-01T00:00:05.000Z') }],
   },
   books: {
     usage: USAGE,
@@ -100,7 +100,6 @@ const GOOD = {
       { kind: 'score', of: 't1', digest: 'd', sampled: 0 },
     ],
     unheard: [],
-    preflight: false,
   },
   rows: [JSON.stringify(ROW)],
   leftovers: { processes: [], folders: [], seen: { processes: 9, sandboxes: 1, folders: 2 } },
@@ -179,9 +178,7 @@ test.each<[string, ChaosRun, string[]]>([
   expect(failed(run)).toEqual(expected);
 });
 
-test('what preflight asked counts where the run books it', () => {
-  const sent = { ...USAGE.sent, promptTokens: 21, sampledTokens: 7 };
-  const usage = { ...USAGE, sent, meters: { student_sample: 35, student_train: 26 } };
-  expect(failed(withBooks({ preflight: true, sent, usage }))).toEqual([]);
-  expect(failed(withBooks({ preflight: true, usage: NO_USAGE })).length).toBeGreaterThan(0);
+test('found: what preflight asked is not booked', () => {
+  const sent = { ...USAGE.sent, promptTokens: 20, sampledTokens: 6 };
+  expect(failed(withBooks({ sent }))).toEqual(['prompt tokens: trainer = booked + lost', 'sampled tokens: trainer = booked + lost']);
 });

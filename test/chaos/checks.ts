@@ -9,7 +9,7 @@ export type Check = { readonly check: string; readonly expected: string; readonl
 
 /** Every promise of docs/durability.md, looked at in what a chaos run left. */
 export function checksOf(run: ChaosRun): Check[] {
-  const reconciled = reconcile(accountable(run), run.books);
+  const reconciled = reconcile(run.calls, run.books);
   return [
     ended(run),
     ...kills(run),
@@ -28,12 +28,6 @@ const check = (name: string, expected: string | number, found: string | number, 
   found: `${found}`,
   ok,
 });
-
-/** The trainer's calls that the run answers for: where it books nothing of preflight, those that came before its first trial are left out. */
-function accountable({ calls, history, books }: ChaosRun) {
-  const firstTrialsMs = Math.min(...history.children.map(({ startedAtMs }) => startedAtMs));
-  return calls.filter(({ at }) => books.preflight || Date.parse(at) >= firstTrialsMs);
-}
 
 function ended({ result, failure }: ChaosRun): Check {
   return check('run finished', 'accepted', result?.outcome ?? `failed: ${failure}`);

@@ -19,7 +19,7 @@ export type ActivityRun = {
   readonly result: unknown;
 };
 
-export type ChildRun = { readonly workflowId: string; readonly startedAtMs: number; readonly result: unknown };
+export type ChildRun = { readonly workflowId: string; readonly startedAtMs: number };
 
 /** Everything that history knows of a run, its steps and its evaluations. */
 export type RunHistory = { readonly activities: readonly ActivityRun[]; readonly children: readonly ChildRun[] };
@@ -75,16 +75,9 @@ function amend(found: Map<string, ActivityRun>, scheduledEventId: unknown, chang
 }
 
 function childrenIn(executions: readonly (readonly HistoryEvent[])[]): ChildRun[] {
-  return executions.flatMap((events) => {
-    const found = new Map<string, ChildRun>();
-    for (const event of events) {
-      const initiated = event.startChildWorkflowExecutionInitiatedEventAttributes;
-      if (initiated) found.set(String(event.eventId), { workflowId: initiated.workflowId ?? '', startedAtMs: atMs(event), result: null });
-      const completed = event.childWorkflowExecutionCompletedEventAttributes;
-      const known = found.get(String(completed?.initiatedEventId));
-      if (known) found.set(String(completed?.initiatedEventId), { ...known, result: valueIn(completed?.result) });
-    }
-    return [...found.values()];
+  return executions.flat().flatMap((event) => {
+    const initiated = event.startChildWorkflowExecutionInitiatedEventAttributes;
+    return initiated ? [{ workflowId: initiated.workflowId ?? '', startedAtMs: atMs(event) }] : [];
   });
 }
 

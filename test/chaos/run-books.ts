@@ -1,5 +1,5 @@
 import type { BlobRef } from '../../core/ids.ts';
-import { addUsage, type Usage } from '../../core/measures/usage.ts';
+import type { Usage } from '../../core/measures/usage.ts';
 import type { EpisodeScore, TrialSummary } from '../../core/run/trial.ts';
 import { decodeEpisode } from '../../core/tokens/episode-codec.ts';
 import { decodeScoredEpisode } from '../../core/tokens/scored-codec.ts';
@@ -16,14 +16,10 @@ export type Books = RunBooks & {
   readonly usage: Usage;
   readonly trials: readonly FinishedTrial[];
   readonly scores: readonly EpisodeScore[];
-  /** True when what preflight asked the models is in the books, too. */
-  readonly preflight: boolean;
 };
 
-/** Reads a run's books: the sums that its children returned to it and its own activities, and call by call what the blob store keeps. */
-export async function booksOf({ activities, children }: RunHistory, runId: string, blobs: BlobStore): Promise<Books> {
-  const own = activities.filter(({ workflowId }) => workflowId === runId);
-  const usage = addUsage(...[...children, ...own].map(({ result }) => result).filter(isUsage));
+/** A run's books: what it says that it took, and call by call what the blob store keeps. */
+export async function booksOf({ activities }: RunHistory, usage: Usage, blobs: BlobStore): Promise<Books> {
   const trials = finishedTrials(activities);
   const sampled = await Promise.all(trials.map(({ summary }) => sampledCalls(summary, blobs)));
   const scores = activities.flatMap(({ type, result }) => (type === 'scoreEpisode' && result !== null ? [result as EpisodeScore] : []));
@@ -36,7 +32,6 @@ export async function booksOf({ activities, children }: RunHistory, runId: strin
     scores,
     kept: [...sampled.flatMap(({ calls }) => calls), ...scored.flat()],
     unheard: sampled.flatMap(({ unheard }) => (unheard.prompt > 0 ? [unheard] : [])),
-    preflight: own.some(({ type, result }) => type === 'checkModels' && isUsage(result)),
   };
 }
 
@@ -45,9 +40,6 @@ function finishedTrials(activities: readonly ActivityRun[]): FinishedTrial[] {
     type === 'runTrial' && completedAtMs !== null ? [{ summary: result as TrialSummary, attempts, completedAtMs }] : [],
   );
 }
-
-const isUsage = (value: unknown): value is Usage =>
-  typeof value === 'object' && value !== null && 'sent' in value && 'lost' in value && 'meters' in value;
 
 type SampledCalls = { readonly calls: readonly BookedCall[]; readonly unheard: RunBooks['unheard'][number] };
 

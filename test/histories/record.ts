@@ -5,10 +5,10 @@
  */
 import { copyFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { Context } from '@temporalio/activity';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import pLimit from 'p-limit';
 import type { distill } from '../../workflows/distill.ts';
+import { activitiesByRun } from '../workflow/by-run.ts';
 import { localServer, withWorkers } from '../workflow/environment.ts';
 import { type AllActivities, fakeActivities } from '../workflow/fake-activities.ts';
 import { executionsOf } from './executions.ts';
@@ -23,15 +23,9 @@ const INPUT = { agent: 'turn', config: 'run.toml', taskIds: ['a', 'b', 'c'], hol
 /** Few enough that the runs which are to grow long do so within a few steps. */
 const FEW_EVENTS = ['--dynamic-config-value', 'limit.historyCount.suggestContinueAsNew=70'];
 
-/** The activities of many runs at once: each call is answered as the scenario of its run says. */
 function activitiesOf(scenarios: readonly (readonly [name: string, scenario: Scenario])[]): AllActivities {
   const byRun = new Map(scenarios.map(([name, { activities }]) => [name, fakeActivities({ resolveRun: resolved(), ...activities })]));
-  return new Proxy(fakeActivities(), {
-    get: (_, activity: keyof AllActivities) => (input: never) => {
-      const [run = ''] = Context.current().info.workflowExecution?.workflowId.split('.') ?? [];
-      return byRun.get(run)?.[activity](input);
-    },
-  });
+  return activitiesByRun((run) => byRun.get(run));
 }
 
 async function record(env: TestWorkflowEnvironment, taskQueue: string, name: string, scenario: Scenario): Promise<Recorded[]> {

@@ -1,4 +1,4 @@
-import { openCalls } from '../../activities/paid-calls.ts';
+import { openBook } from '../../activities/paid-calls.ts';
 import { recordedSampler } from '../../activities/recorded-sampler.ts';
 import type { RunRecord } from '../../activities/run-records.ts';
 import type { Project } from '../../activities/testing/project.ts';
@@ -59,7 +59,7 @@ export async function played(
   { run, trialId }: Pick<TrialSpec, 'run' | 'trialId'>,
   observations: readonly string[],
 ): Promise<TrialSummary> {
-  const calls = await openCalls(project.objects, record.runId, trialId, 'sample');
+  const calls = await openBook(project.objects, record.runId, { of: trialId, kind: 'sample' });
   const never = new AbortController().signal;
   const options = { calls, trialId, who: 'student', model: model.path, isUsable: () => true, drain: never, signal: never } as const;
   await using session = gateway.open({

@@ -1,10 +1,12 @@
 import { join } from 'node:path';
 import { generateQuickstart } from '../../examples/quickstart/generate.ts';
 import { PROJECT_ROOT } from '../../services/settings/index.ts';
+import { workflowBundle } from './bundle.ts';
 import { s3Python } from './s3/python.ts';
 
-/** What several test files use side by side is there before any of them starts: the quickstart's tasks, and the S3 server's Python. */
+/** What several test files use side by side is there before any of them starts: the quickstart's tasks, the workflow bundle, and the S3 server's Python. */
 export default async function setup(): Promise<void> {
   generateQuickstart(join(PROJECT_ROOT, '.stillroom/quickstart'));
+  await workflowBundle();
   await s3Python();
 }

@@ -11,6 +11,7 @@ import { freePorts, requireFreePort } from '../../services/processes/index.ts';
 import { ALL_ROLES, type AppSettings, PROJECT_ROOT, type Role, readAppSettings, readEnvironment } from '../../services/settings/index.ts';
 import { startWorker } from '../../worker.ts';
 import type { RunResult, RunStatus } from '../../workflows/messages.ts';
+import { shareBundle } from './bundle.ts';
 
 /**
  * A whole Stillroom on ports and folders of its own: Temporal server, trainer, and worker processes, each of one role (null: of all),
@@ -31,6 +32,7 @@ export type ProductParts = { readonly workers: readonly (Role | null)[]; readonl
 
 export async function startProduct({ workers: wanted, metrics = false }: ProductParts): Promise<Product> {
   const stateDir = mkdtempSync(join(tmpdir(), 'stillroom-product-'));
+  await shareBundle(stateDir);
   const [port, uiPort, trainerPort] = (await freePorts(3)) as [number, number, number];
   const metricsPort = metrics ? await firstOfFreePorts(wanted.length) : null;
   const settings = readAppSettings();

@@ -1,20 +1,15 @@
-import { fileURLToPath } from 'node:url';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
-import { bundleWorkflowCode, DefaultLogger, Runtime, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
 import { keepQueueOf } from '../../core/training/keep-queue.ts';
 import { readEnvironment } from '../../services/settings/index.ts';
 import { guardResults } from '../../services/temporal/activity-guards.ts';
 import { registerSearchAttributes } from '../../services/temporal/search-attributes.ts';
-import { bundleSources, PAYLOAD_CONVERTER } from '../../services/temporal/workflow-bundle.ts';
+import { PAYLOAD_CONVERTER } from '../../services/temporal/workflow-bundle.ts';
 import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts';
+import { workflowBundle } from '../support/bundle.ts';
 import type { AllActivities } from './fake-activities.ts';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
-const logger = new DefaultLogger('ERROR');
-Runtime.install({ logger });
-
-let bundle: Promise<WorkflowBundleWithSourceMap> | undefined;
-export const workflowBundle = () => (bundle ??= bundleWorkflowCode({ ...bundleSources(root), logger }));
+Runtime.install({ logger: new DefaultLogger('ERROR') });
 
 /** A server whose clock jumps over every wait, from the private Python environment. */
 export async function timeSkippingServer(): Promise<TestWorkflowEnvironment> {
@@ -50,6 +45,7 @@ export async function withWorkers<T>(
     activities,
     dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER },
     interceptors: { activity: [guardResults] },
+    maxHeartbeatThrottleInterval: 100, // a cancellation comes with a beat
   };
   const slotsOf = (queue: string) => ({ maxConcurrentActivityTaskExecutions: queue === 'rollouts' ? rolloutSlots : 100 });
   const workers = await Promise.all([

@@ -1,4 +1,5 @@
 import type { CheckpointActivities } from '../../activities/checkpoints.ts';
+import type { CutOffActivities } from '../../activities/cut-off.ts';
 import type { EvaluationActivities } from '../../activities/evaluation.ts';
 import type { InputActivities } from '../../activities/inputs.ts';
 import type { KeepTrainingActivities } from '../../activities/keep-training.ts';
@@ -13,13 +14,14 @@ import type { TrainingActivities } from '../../activities/training.ts';
 import type { WarmupActivities } from '../../activities/warm-up.ts';
 import type { WarmupTrainingActivities } from '../../activities/warm-up-training.ts';
 import type { SamplerPath, StatePath } from '../../core/ids.ts';
-import { addPaid, NO_USAGE } from '../../core/measures/usage.ts';
+import { addPaid, NO_USAGE, NOTHING_PAID } from '../../core/measures/usage.ts';
 import type { GateVerdict } from '../../core/run/results.ts';
 import { after, evaluationOf, trainedOf, trainingOf } from '../../core/run/testing/facts.ts';
 import { blob, ESTIMATE, evidence, keepList, listed, pinned, playedIn, stepResult, tasksIn, trialFor } from './facts.ts';
 
 export type AllActivities = InputActivities &
   CheckpointActivities &
+  CutOffActivities &
   KeptTrialsActivities &
   MetricsActivities &
   EvaluationActivities &
@@ -43,6 +45,7 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
     listTasks: async ({ tasks }) => tasksIn(tasks),
     drawInterimTasks: async () => listed('a', 'b'),
     drawStepTasks: async () => tasksIn(listed('a', 'b')),
+    readBooks: async () => NOTHING_PAID,
     keepTrials: async ({ trials }) => keepList(trials),
     tallySpend: async ({ meters }) => ({
       usd: Object.values(meters).reduce((sum, tokens) => sum + tokens, 0) / 100,

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { setBudgetUpdate, stopUpdate } from '../../workflows/messages.ts';
 import { localServer, timeSkippingServer } from './environment.ts';
 import type { AllActivities } from './fake-activities.ts';
-import { ask, resolvedAs, serverOfFile, startIn, untilCancelled, waitsFor } from './runs.ts';
+import { ask, resolvedAs, serverOfFile, startIn, trialsUntilCancelled, waitsFor } from './runs.ts';
 
 describe('while a run trains', () => {
   const env = serverOfFile(localServer);
@@ -22,7 +22,7 @@ describe('while a run trains', () => {
     };
     const closeTraining: AllActivities['closeTraining'] = async () => void closed++;
     const trialStarted = Promise.withResolvers<void>();
-    const activities = { keepTraining, closeTraining, runTrial: untilCancelled('-s0001', trialStarted.resolve) };
+    const activities = { keepTraining, closeTraining, runTrial: trialsUntilCancelled('-s0001', trialStarted.resolve) };
     await startIn(env)(activities, async (handle) => {
       await begun.promise;
       await trialStarted.promise;

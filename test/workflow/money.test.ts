@@ -1,5 +1,3 @@
-import { Context } from '@temporalio/activity';
-import { CancelledFailure } from '@temporalio/common';
 import { describe, expect, it } from 'vitest';
 import { NO_USAGE, type Paid } from '../../core/measures/usage.ts';
 import { evaluationOf, importedOf } from '../../core/run/testing/facts.ts';
@@ -212,29 +210,6 @@ describe('a run that waits at its cap', () => {
       await replay(env(), handle.workflowId, `${handle.workflowId}.eval-teacher`);
     });
     expect(new Set(ids).size).toBe(ids.length);
-  });
-});
-
-it('a step that a person stops is booked, with what its broken-off trials had taken', async () => {
-  const started = Promise.withResolvers<void>();
-  const runTrial: AllActivities['runTrial'] = async (spec) => {
-    if (spec.trialId.endsWith('-000-0')) return trialFor(spec);
-    if (spec.trialId.endsWith('-000-1')) started.resolve();
-    const activity = Context.current();
-    const beat = setInterval(() => activity.heartbeat(), 100);
-    await activity.cancelled.catch(() => {});
-    clearInterval(beat);
-    throw new CancelledFailure('cancelled', [paid(2)]);
-  };
-  await run({ resolveRun: resolvedAs(imported, { steps: 1, trialConcurrency: 2 }), runTrial }, async (handle) => {
-    await started.promise;
-    await expect.poll(async () => (await status(handle)).child, { timeout: 20_000 }).not.toBeNull();
-    const step = env().client.workflow.getHandle((await status(handle)).child?.workflowId ?? '');
-    await expect
-      .poll(() => step.query<{ running: number; done: number }>('progress'), { timeout: 20_000 })
-      .toMatchObject({ running: 2, done: 1 });
-    await handle.executeUpdate(stopUpdate, { args: [ask] });
-    expect(await handle.result()).toMatchObject({ outcome: 'stopped', spend: { usd: expect.closeTo(0.03 + 2 * 0.02) } });
   });
 });
 

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { Context } from '@temporalio/activity';
 import type { WorkflowHandle, WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
@@ -7,7 +6,9 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import type { PinnedRun, RunPlan } from '../../core/run/pinned-run.ts';
 import type { distill } from '../../workflows/distill.ts';
 import { statusQuery } from '../../workflows/messages.ts';
-import { withWorkers, workflowBundle } from './environment.ts';
+import { workflowBundle } from '../support/bundle.ts';
+import { untilCancelled } from './cancelled.ts';
+import { withWorkers } from './environment.ts';
 import { pinned, trialFor } from './facts.ts';
 import { type AllActivities, fakeActivities } from './fake-activities.ts';
 
@@ -58,13 +59,11 @@ export const notingIn =
   };
 
 /** Trials whose id contains `part` run until they are cancelled. */
-export function untilCancelled(part: string, onStart: () => void): AllActivities['runTrial'] {
+export function trialsUntilCancelled(part: string, onStart: () => void): AllActivities['runTrial'] {
   return async (spec) => {
     if (!spec.trialId.includes(part)) return trialFor(spec);
     onStart();
-    const activity = Context.current();
-    const beat = setInterval(() => activity.heartbeat(), 100);
-    return activity.cancelled.finally(() => clearInterval(beat));
+    return untilCancelled();
   };
 }
 

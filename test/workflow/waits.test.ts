@@ -14,7 +14,7 @@ import {
 import { localServer, withWorkers } from './environment.ts';
 import { ESTIMATE, evidence, pinned } from './facts.ts';
 import { fakeActivities } from './fake-activities.ts';
-import { ask, INPUT, notingIn, serverOfFile, startIn, untilCancelled, waitsFor } from './runs.ts';
+import { ask, INPUT, notingIn, serverOfFile, startIn, trialsUntilCancelled, waitsFor } from './runs.ts';
 
 const env = serverOfFile(localServer);
 const run = startIn(env);
@@ -151,7 +151,7 @@ describe('waits', () => {
 describe('stopped by a person', () => {
   it('stop cancels the batch in flight, saves what was trained and ends as stopped', async () => {
     const started = Promise.withResolvers<void>();
-    await run({ runTrial: untilCancelled('-s0002', started.resolve) }, async (handle) => {
+    await run({ runTrial: trialsUntilCancelled('-s0002', started.resolve) }, async (handle) => {
       await started.promise;
       await handle.executeUpdate(stopUpdate, { args: [ask] });
       expect(await handle.result()).toMatchObject({ outcome: 'stopped', weights: { statePath: 'tinker://s/weights/step-0001' } });
@@ -164,7 +164,7 @@ describe('stopped by a person', () => {
     const { saveState, saveSampler } = fakeActivities();
     const started = Promise.withResolvers<void>();
     const activities = {
-      runTrial: untilCancelled('-s0002', started.resolve),
+      runTrial: trialsUntilCancelled('-s0002', started.resolve),
       saveState: noting(({ name }) => `state ${name}`, saveState),
       saveSampler: noting(({ name }) => `sampler ${name}`, saveSampler),
     };

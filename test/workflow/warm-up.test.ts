@@ -4,10 +4,11 @@ import { describe, expect, it } from 'vitest';
 import type { MeterTokens } from '../../core/measures/meters.ts';
 import type { RunPlan } from '../../core/run/pinned-run.ts';
 import { pauseUpdate, type RunStatus, resumeUpdate, setBudgetUpdate, statusQuery, stopUpdate } from '../../workflows/messages.ts';
-import { localServer, workflowBundle } from './environment.ts';
+import { workflowBundle } from '../support/bundle.ts';
+import { localServer } from './environment.ts';
 import { playedIn, trialFor } from './facts.ts';
 import { type AllActivities, fakeActivities } from './fake-activities.ts';
-import { ask, notingIn, resolvedAs, serverOfFile, startIn, untilCancelled, waitsFor } from './runs.ts';
+import { ask, notingIn, resolvedAs, serverOfFile, startIn, trialsUntilCancelled, waitsFor } from './runs.ts';
 
 /** Few enough that the warm-up of a dozen updates, and the collection for it, must go on in new executions. */
 const EVENTS_BEFORE_SUGGESTION = 70;
@@ -200,7 +201,7 @@ describe('a person', () => {
 
   it('stops it while the teacher plays: the trials in flight are cancelled, and nothing is saved', async () => {
     const started = Promise.withResolvers<void>();
-    await run({ resolveRun: warmed({}), runTrial: untilCancelled('-w-', started.resolve) }, async (handle) => {
+    await run({ resolveRun: warmed({}), runTrial: trialsUntilCancelled('-w-', started.resolve) }, async (handle) => {
       await started.promise;
       await handle.executeUpdate(stopUpdate, { args: [ask] });
       expect(await handle.result()).toMatchObject({ outcome: 'stopped', weights: null });
