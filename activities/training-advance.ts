@@ -1,16 +1,8 @@
-import { activityInfo, cancellationSignal } from '@temporalio/activity';
+import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { usdOf } from '../core/measures/spend.ts';
 import type { Usage } from '../core/measures/usage.ts';
-import {
-  type Attempt,
-  type CallResult,
-  compareWithPlan,
-  nextSeqIdOf,
-  type Opened,
-  type SentCall,
-  timesLost,
-} from '../core/training/journal.ts';
+import { type CallResult, compareWithPlan, nextSeqIdOf, type Opened, type SentCall, timesLost } from '../core/training/journal.ts';
 import { usageOf } from '../core/training/journal-usage.ts';
 import type { JournalPlace, TrainingRef } from '../core/training/plan.ts';
 import { rebuildNotice } from '../core/training/rebuild.ts';
@@ -21,7 +13,7 @@ import type { BatchDeps } from './batch-updates.ts';
 import { namingBilling } from './billing.ts';
 import type { ModelAccess } from './model-access.ts';
 import type { RunRecord } from './run-records.ts';
-import { TrainingJournal } from './training-journal.ts';
+import { TrainingJournal, thisAttempt } from './training-journal.ts';
 import { lost, makeModel } from './training-model.ts';
 import type { Operation } from './training-operations.ts';
 import { type PlannedCall, plannedCalls, replayOf } from './training-replay.ts';
@@ -213,11 +205,6 @@ function later(signal: AbortSignal, afterMs: number): AbortSignal {
   if (signal.aborted) abort();
   else signal.addEventListener('abort', abort, { once: true });
   return controller.signal;
-}
-
-function thisAttempt(): Attempt {
-  const { workflowExecution, activityId, attempt } = activityInfo();
-  return { executionId: workflowExecution?.runId ?? '', activityId, attempt };
 }
 
 const modelOf = ({ sessionId, modelId }: Model) => ({ sessionId, modelId });

@@ -18,6 +18,25 @@ export function readBooks(run: BlobRef, books: readonly BookName[]): Promise<Pai
   });
 }
 
+/** Work of a child: where it fails, it cannot say what its trials took, finished ones included. Their books do, and that is counted as open. */
+export async function batchCounted<T>(run: Run, batch: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const { ref } = run.pinned;
+    await run.bookOpen(await CancellationScope.nonCancellable(() => keepingTrials().readBatch({ run: ref, batch })));
+    throw error;
+  }
+}
+
+/** What training took since the run's books were told last: an update that failed, or was not finished. Nothing may be asked of it afterwards. */
+export async function bookTraining(run: Run): Promise<void> {
+  const { training } = run.facts;
+  if (!training) return;
+  const { ref } = run.pinned;
+  await run.bookBeside(await CancellationScope.nonCancellable(() => keepingTrials().readTraining({ run: ref, training })));
+}
+
 /** Work of the run itself: where it is broken off, what its books say that it took is counted as open. */
 export async function counted<T>(run: Run, books: readonly BookName[], work: () => Promise<T>): Promise<T> {
   try {
