@@ -1,9 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { activityInfo } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
+import { addMeters, type MeterTokens } from '../core/measures/meters.ts';
 import type { BookName } from '../core/recordings/book-name.ts';
+import { answeredMeters, lostMeters } from '../core/recordings/books.ts';
 import { type CallAnswer, type CallIntent, decodeEntry, type Entry, encodeEntry } from '../core/recordings/entry.ts';
-import { callsIn, type PaidCall, standingAs } from '../core/recordings/paid-call.ts';
+import { callsIn, isAnswered, type PaidCall, standingAs } from '../core/recordings/paid-call.ts';
 import { Replay } from '../core/recordings/replay.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
 import { FencedLog, StaleAttempt } from '../services/recordings/fenced-log.ts';
@@ -63,6 +65,8 @@ export class PaidCalls {
   /** Places of the calls whose answers this attempt has been given. */
   private readonly handed = new Set<number>();
   private readonly inFlight = new Set<Promise<unknown>>();
+  /** Places of the calls that are on their way. */
+  private readonly open = new Set<number>();
 
   private constructor(log: FencedLog, earlier: readonly Entry[], own: Entry) {
     this.log = log;
@@ -101,6 +105,18 @@ export class PaidCalls {
   /** All calls, those of earlier attempts included. */
   get calls(): readonly PaidCall[] {
     return callsIn(this.entries);
+  }
+
+  /** Answers of earlier attempts are still to be had. */
+  get isReplaying(): boolean {
+    return this.replay.hasMore;
+  }
+
+  /** What was paid for beside the answers that this attempt has been given: those that nobody was given, and lost calls. */
+  get beside(): MeterTokens {
+    const ended = this.calls.filter(({ place }) => !this.open.has(place));
+    const unused = ended.filter(isAnswered).filter((call) => !this.wasHanded(call));
+    return addMeters(answeredMeters(unused), lostMeters(ended));
   }
 
   wasHanded(call: PaidCall): boolean {
@@ -147,6 +163,7 @@ export class PaidCalls {
 
   private async ask(intent: CallIntent, standing: PaidCall | null, ask: Ask): Promise<CallAnswer> {
     const of = standing?.place ?? (await this.enter({ type: 'intent', ...intent }));
+    this.open.add(of);
     try {
       const answer = await ask(intent.index, standing && standingAs(standing));
       await this.enter({ type: 'answer', of, ...answer });
@@ -157,6 +174,8 @@ export class PaidCalls {
     } catch (error) {
       if (!standing) await this.noteFate(of, error);
       throw error;
+    } finally {
+      this.open.delete(of);
     }
   }
 

@@ -40,12 +40,13 @@ export function recordedSampler(sampler: ResumingSampler, options: RecordedSampl
     async sample(request) {
       if (drain.aborted) await held(request.signal);
       request.signal?.throwIfAborted();
-      const { prompt, maxTokens, temperature, stopTokens } = request;
-      const key = callKey(prompt, { version, model, maxTokens, temperature, stopTokens });
+      const { roomTokens, ...asked } = request;
+      const { prompt, maxTokens, temperature, stopTokens } = asked;
+      const key = callKey(prompt, { version, model, maxTokens: roomTokens ?? maxTokens, temperature, stopTokens });
       const order = { kind: 'sample', who, key, model, promptTokens: prompt.length, mostSampledTokens: maxTokens } as const;
       const ask: Ask = async (index, standing) => {
         const seed = samplerSeed(`${trialId} call ${index}`);
-        const result = await sampler.sample({ ...request, signal, seed, ...(standing === null ? {} : { standing }) });
+        const result = await sampler.sample({ ...asked, signal, seed, ...(standing === null ? {} : { standing }) });
         return sampleAnswer(result, isUsable(result, request));
       };
       return sampleIn(await calls.call(order, ask));

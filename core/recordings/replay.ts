@@ -16,6 +16,7 @@ export type Turn = {
  * in another order. A call that was made before without an answer that can be used is made again in its place, and ends nothing.
  */
 export class Replay {
+  private readonly earlier: readonly PaidCall[];
   private readonly byKey: Map<string, PaidCall[]>;
   private readonly given = new Set<PaidCall>();
   private going = true;
@@ -23,7 +24,13 @@ export class Replay {
   private next = 0;
 
   constructor(earlier: readonly PaidCall[]) {
+    this.earlier = earlier;
     this.byKey = Map.groupBy(earlier, (call) => call.key);
+  }
+
+  /** Answers of earlier attempts are still to be had. */
+  get hasMore(): boolean {
+    return this.going && this.earlier.some((call) => isUsable(call) && !this.given.has(call));
   }
 
   /** To be called when a call is about to be made, in the order in which they are. */
