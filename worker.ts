@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Worker } from '@temporalio/worker';
 import { beatAlways } from './activities/beating.ts';
+import { createBranchCheckActivities } from './activities/branch-check.ts';
 import { createCheckpointActivities } from './activities/checkpoints.ts';
 import { createCutOffActivities } from './activities/cut-off.ts';
 import { createEvaluationActivities } from './activities/evaluation.ts';
@@ -117,6 +118,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
           ...createWarmupActivities({ records, blobs, objects, folderOf }),
           ...createMirrorActivities({ records, objects, folderOf }),
           ...createPreflightActivities({ records, objects, models }),
+          ...createBranchCheckActivities({ records, models }),
           ...createCheckpointActivities({ models }),
           ...createTeacherActivities({ records, blobs, objects, models }),
           ...createPromotionActivities({

@@ -18,6 +18,7 @@ import type { HarnessStore } from '../services/stores/harness-store.ts';
 import { StoreDamaged } from '../services/stores/version-index.ts';
 import { StoreError } from '../services/stores/version-refs.ts';
 import { importBaselines } from './baseline-import.ts';
+import { branchNamed } from './branch-input.ts';
 import { claimRun } from './claim-run.ts';
 import { sha256 } from './digest.ts';
 import { readConfig, readTaskIds } from './input-files.ts';
@@ -57,11 +58,11 @@ export function createInputActivities({ records, blobs, objects, projectRoot, se
       try {
         if (!RUN_ID.test(runId))
           throw new InputProblem('run id', `${JSON.stringify(runId)} must be letters, digits, dots, dashes and underscores, at most 100`);
-        const record = await resolve({ runId, executionId, input }, { projectRoot, settings, harnesses, blobs });
+        const record = await resolve({ runId, executionId, input }, { projectRoot, settings, harnesses, blobs, objects });
         const home = new RunFolder(projectRoot, homeOf(runId, projectRoot, settings));
         await claimRun({ objects, home, folder: new RunFolder(projectRoot, record.runDir) }, record);
         await noteReads(objects, runId, runsReadBy(record));
-        const { config, jobTemplate, warmupTrajectories, executionId: _, train, holdout, ...pinned } = record;
+        const { config, jobTemplate, warmupTrajectories, executionId: _, train, holdout, trainContents, ...pinned } = record;
         const lists = { train: await taskList(train, blobs, runId), holdout: await taskList(holdout, blobs, runId) };
         return { ...pinned, ...lists, ref: await records.pin(record) };
       } catch (error) {
@@ -119,9 +120,8 @@ export function createInputActivities({ records, blobs, objects, projectRoot, se
 
 async function resolve(
   { runId, executionId, input }: ResolveOrder,
-  { projectRoot, settings, harnesses, blobs }: Pick<InputDeps, 'projectRoot' | 'settings' | 'harnesses' | 'blobs'>,
+  { projectRoot, settings, harnesses, blobs, objects }: Omit<InputDeps, 'records'>,
 ): Promise<RunRecord> {
-  if (input.from !== undefined) throw new InputProblem('from', 'starting from another run is not built yet: leave it out');
   if (input.backend === 'e2b') throw new InputProblem('backend', 'e2b sandboxes are not built yet: use local');
   const agent = await agentNamed(input.agent, harnesses);
   const config = await readConfig(projectRoot, input);
@@ -130,6 +130,7 @@ async function resolve(
   const ids = { taskIds: taskIds.ids, holdoutTaskIds: holdoutTaskIds.ids };
   const { jobTemplate, templateText, train, holdout } = await resolveTasks(projectRoot, config.parsed, ids);
   refuseOverlap(train, holdout);
+  const from = await branchNamed(input.from, { runId, config: config.parsed, holdout, objects });
   const pin = ({ id, path, digest }: (typeof train)[number]): PinnedTask => ({ id, path, digest });
   const pinned = { train: train.map(pin), holdout: holdout.map(pin) };
   const oversized = [
@@ -150,9 +151,11 @@ async function resolve(
     yes: input.yes ?? false,
     plan: planOf(config.parsed, settings.taskQueues),
     ...pinned,
+    trainContents: train.map(({ contentDigest }) => contentDigest),
+    branch: from?.branch ?? null,
     importedBaselines: baselines.evaluations,
     protocolHash: protocolOf(config.parsed, agent, holdout),
-    warnings: [...warningsFor(config.parsed, jobTemplate, holdout.length), ...baselines.warnings],
+    warnings: [...warningsFor(config.parsed, jobTemplate, holdout.length), ...baselines.warnings, ...(from?.warnings ?? [])],
     fileHashes: {
       config: sha256(config.text),
       taskIds: sha256(taskIds.text),
@@ -167,10 +170,10 @@ async function resolve(
   };
 }
 
-/** Earlier runs whose blobs this run reads. Baselines that it imports are in its own record. */
-function runsReadBy({ warmupTrajectories }: RunRecord): Set<string> {
+/** Earlier runs whose blobs this run reads, and the one it starts from: what its weights are made of is kept there. Baselines that it imports are in its own record. */
+function runsReadBy({ warmupTrajectories, branch }: RunRecord): Set<string> {
   const spans = warmupTrajectories?.trials.flatMap(({ spans }) => (spans === null ? [] : [spans])) ?? [];
-  return new Set(spans.map(runOfBlob));
+  return new Set([...spans.map(runOfBlob), ...(branch?.source ? [branch.source.runId] : [])]);
 }
 
 /** Folders are named relative to the project root: workers on other machines have another one. */

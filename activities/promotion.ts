@@ -55,7 +55,14 @@ export function createPromotionActivities({ records, adapters, folderOf, setting
         files: (version) => ({
           'card.md': modelCard({ ...record, name, version, verdict, weights, steps, spend }),
           'handoff.toml': handoff.toml,
-          'adapter.json': jsonText({ runId: record.runId, baseModel: record.config.student.base_model, weights, verdict, spend }),
+          'adapter.json': jsonText({
+            runId: record.runId,
+            baseModel: record.config.student.base_model,
+            branch: record.branch,
+            weights,
+            verdict,
+            spend,
+          }),
         }),
       });
       return { name, version, path };

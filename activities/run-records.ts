@@ -11,6 +11,8 @@ import type { JobTemplate } from '../services/harbor/index.ts';
 export type RunRecord = Omit<PinnedRun, 'ref' | 'train' | 'holdout'> & {
   readonly train: readonly PinnedTask[];
   readonly holdout: readonly PinnedTask[];
+  /** Of the training tasks, in their order: digests of what they ask and check, whatever they are called. */
+  readonly trainContents: readonly string[];
   readonly config: RunConfig;
   readonly jobTemplate: JobTemplate;
   /** Of `warmup.trajectories_from`; null where the run samples its own or has no warm-up. */

@@ -2,7 +2,15 @@ import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { usdOf } from '../core/measures/spend.ts';
 import type { Usage } from '../core/measures/usage.ts';
-import { type CallResult, compareWithPlan, nextSeqIdOf, type Opened, type SentCall, timesLost } from '../core/training/journal.ts';
+import {
+  type CallResult,
+  compareWithPlan,
+  type Moments,
+  nextSeqIdOf,
+  type Opened,
+  type SentCall,
+  timesLost,
+} from '../core/training/journal.ts';
 import { usageOf } from '../core/training/journal-usage.ts';
 import type { JournalPlace, TrainingRef } from '../core/training/plan.ts';
 import { rebuildNotice } from '../core/training/rebuild.ts';
@@ -30,6 +38,8 @@ export type Advanced = {
   /** All that was sent since `point`, also by attempts that died and for models that were lost. */
   readonly usage: Usage;
   readonly notices: readonly string[];
+  /** How the moments of a model that was opened for this came about; null where the one of `point` was gone on with. */
+  readonly moments: Moments | null;
 };
 
 /**
@@ -107,6 +117,7 @@ class Turn implements AsyncDisposable {
       results: results.slice(replay.length),
       at: { ...this.#journal.place, ...modelOf(model), nextSeqId: nextSeqIdOf(this.#journal.standing, model.nextSeqId) },
       usage: usageOf(this.#journal.generations),
+      moments: opened?.moments ?? null,
       notices: opened && test && at ? [this.#notice(opened, test, replay, wanted)] : [],
     };
   }

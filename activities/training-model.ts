@@ -43,7 +43,7 @@ export async function makeModel(client: TinkerClient, { base, head }: Plan, reco
     return { ...made, origin: { entry: null, path: null, updates }, moments: 'fresh' };
   }
   const made = await load(statePath, { entry: null, path: statePath, updates });
-  if (made === null) throw lost(saidGone(gone));
+  if (made === null) throw head === null ? noStart(statePath) : lost(saidGone(gone));
   return made;
 }
 
@@ -70,6 +70,12 @@ async function loaded(load: () => Promise<CreatedModel>, tries = 2): Promise<Cre
 
 const saidGone = (gone: readonly string[]) =>
   gone.length === 0 ? 'no state was saved, and' : `the service can load none of ${gone.join(', ')}:`;
+
+/** Nothing was trained yet. */
+function noStart(path: StatePath): ApplicationFailure {
+  const message = `the service cannot load ${path}, which this run starts from: it has expired there, was deleted, or is of another account. Nothing was trained; start a run from another state`;
+  return ApplicationFailure.nonRetryable(message, 'TrainingLost');
+}
 
 /** Nothing is left that training could go on from. */
 export function lost(why: string): ApplicationFailure {

@@ -5,7 +5,9 @@ import type { Usage } from '../core/measures/usage.ts';
 import type { KeptTrials, PlayedSlot } from '../core/run/kept-trials.ts';
 import type { TrainResult } from '../core/run/results.ts';
 import { saveLife } from '../core/training/checkpoint-lives.ts';
+import type { Moments } from '../core/training/journal.ts';
 import { type BatchSource, FRESH_ADAPTER, type PlanBase, type PlannedState, type TrainingRef } from '../core/training/plan.ts';
+import { SavedStates } from '../services/blobs/saved-states.ts';
 import { ServiceFailed } from '../services/tinker/index.ts';
 import { stepUpdates } from './batch-updates.ts';
 import { whileBeating } from './beating.ts';
@@ -21,6 +23,8 @@ export type OpenOrder = {
   /** What the student starts from; a fresh adapter where it is absent. */
   readonly base?: PlanBase;
 };
+/** `notice`: how the saved state was loaded that it starts from; absent for a fresh adapter. */
+export type OpenedTraining = TrainingRef & { readonly notice?: string };
 export type BatchOrder = {
   readonly run: BlobRef;
   readonly step: number;
@@ -49,10 +53,11 @@ export function createTrainingActivities({ records, ...deps }: TrainingDeps) {
 
   return {
     /** Makes the student: a fresh LoRA on its base model, or one from saved state. */
-    openTraining({ run, base = FRESH_ADAPTER }: OpenOrder): Promise<TrainingRef> {
+    openTraining({ run, base = FRESH_ADAPTER }: OpenOrder): Promise<OpenedTraining> {
       return onTraining(run, async (record) => {
-        const { at } = await advance(deps, record, { base, head: null, at: null }, []);
-        return { base, head: null, updates: base.updates, at };
+        const { at, moments } = await advance(deps, record, { base, head: null, at: null }, []);
+        const notice = base.statePath === null ? {} : { notice: loadedNotice(base.statePath, moments) };
+        return { base, head: null, updates: base.updates, at, ...notice };
       });
     },
 
@@ -95,6 +100,7 @@ export function createTrainingActivities({ records, ...deps }: TrainingDeps) {
         const { updates, head: previous } = training;
         const entry: PlannedState = { is: 'state', name, path, probe, updates, previous };
         const head = await keepEntry(blobs, record.runId, entry);
+        await new SavedStates(deps.objects, record.runId).note({ name, path, updates, savedAtMs: Date.now() });
         return { path, training: { ...training, head, at }, notices, ...usage };
       });
     },
@@ -104,6 +110,12 @@ export function createTrainingActivities({ records, ...deps }: TrainingDeps) {
       await whileBeating(() => models.withClient((client) => client.endSession(training.at.sessionId)).catch(() => {}));
     },
   };
+}
+
+function loadedNotice(path: StatePath, moments: Moments | null): string {
+  return moments === 'loaded'
+    ? `training starts from ${path}, with its optimizer moments`
+    : `training starts from ${path} without its optimizer moments, which the service did not restore: the first updates may be rougher`;
 }
 
 /** What is trained on, in the order of the slots. */

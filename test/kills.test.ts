@@ -18,7 +18,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => product?.[Symbol.asyncDispose](), 60_000);
 
-it('SIGKILL of the worker, the trainer and the Temporal server, each in mid-batch: the run goes on by itself and the gate accepts', async () => {
+it('SIGKILL of the worker, the trainer and the Temporal server, each in mid-batch, and of all during a pause: the run goes on and the gate accepts', async () => {
   const random = seededRandom(seedFromName('kills'));
   const handle = await startQuickstart(product, SHORT, 'kills');
   const steps = new Set<number>();
@@ -29,6 +29,7 @@ it('SIGKILL of the worker, the trainer and the Temporal server, each in mid-batc
     await killed(target);
     console.log(`killed the ${target} in step ${step}`);
   }
+  await pausedThrough(handle, steps);
   const result = (await handle.result()) as RunResult;
   const status = await handle.query<RunStatus>('status');
   console.log(`after three kills: ${told({ result, status })}`);
@@ -57,6 +58,23 @@ async function trialsInFlight(handle: WorkflowHandle, seen: ReadonlySet<number>)
     if (step !== null && !seen.has(step)) return step;
     await sleep(100);
   }
+}
+
+/** Pauses the run in mid-step, kills everything while it waits, and lets it go on: nothing of it has changed meanwhile. */
+async function pausedThrough(handle: WorkflowHandle, seen: ReadonlySet<number>): Promise<void> {
+  const step = await trialsInFlight(handle, seen);
+  await handle.executeUpdate('pause', { args: [{ by: 'the test' }] });
+  const status = async () => {
+    const { waitingFor, step, child, usage, decisions } = await handle.query<RunStatus>('status');
+    return { waitingFor, step, child, usage, decisions };
+  };
+  await expect.poll(async () => (await status()).waitingFor?.id, { timeout: 60_000 }).toBe('pause-1');
+  const before = await status();
+  expect([before.step, before.child]).toEqual([step, null]);
+  await Promise.all(TARGETS.map(killed));
+  await expect.poll(() => status().catch(() => null), { timeout: 60_000 }).toEqual(before);
+  await handle.executeUpdate('resume', { args: [{ by: 'the test', waitId: 'pause-1' }] });
+  console.log(`paused after step ${step}, killed all, and resumed`);
 }
 
 async function stepInFlight(handle: WorkflowHandle): Promise<number | null> {

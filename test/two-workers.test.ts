@@ -1,11 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { Client, WorkflowHandle } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readStore } from '../client/blobs.ts';
 import { collectRun } from '../services/blobs/gc.ts';
 import { openObjectStore } from '../services/blobs/open.ts';
-import type { RunResult, RunStatus } from '../workflows/messages.ts';
 import { quickTasks } from './keys/setting.ts';
+import { resultOf } from './support/answering.ts';
 import { type Machine, startMachine } from './support/machine.ts';
 import { configWith, type Product, startProduct, TRAINER_KEY } from './support/product.ts';
 import { S3_ENV, type S3Server, startS3Server } from './support/s3/server.ts';
@@ -83,17 +82,6 @@ it('two workers that share only Temporal, the trainer and a bucket finish a run 
   await collectRun(objects, RUN_ID);
   expect((await readStore(objects, product.link)).runs).toEqual([]);
 }, 240_000);
-
-/** So few tasks may show no teacher that is better beyond noise: the run then asks, and goes on. */
-async function resultOf(handle: WorkflowHandle): Promise<RunResult> {
-  const ended = handle.result() as Promise<RunResult>;
-  for (;;) {
-    const result = await Promise.race([ended, sleep(300, null)]);
-    if (result !== null) return result;
-    const { waitingFor } = await handle.query<RunStatus>('status');
-    if (waitingFor) await handle.executeUpdate('continueAnyway', { args: [{ by: 'a test' }] });
-  }
-}
 
 /** The folder of the worker that ended the run holds what both wrote. */
 function expectWhole({ read }: Machine): void {

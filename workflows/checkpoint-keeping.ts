@@ -6,20 +6,14 @@ import {
   type Expiry,
   type LedgerEntry,
   type SavedPath,
+  type TrainingBase,
   withEnded,
   withMeasured,
   withSaved,
 } from '../core/training/checkpoint-ledger.ts';
 import { isNothing, type KeepRules, nextDueMs, type TendPlan, tendPlan } from '../core/training/checkpoint-lives.ts';
 import { withTended } from '../core/training/checkpoint-tending.ts';
-import {
-  baseText,
-  type CheckpointsView,
-  lifeWarning,
-  survivingBases,
-  type TrainingBase,
-  viewOf,
-} from '../core/training/checkpoint-view.ts';
+import { baseText, type CheckpointsView, lifeWarning, survivingBases, viewOf } from '../core/training/checkpoint-view.ts';
 import { forget, isUsed } from './checkpoint-facts.ts';
 import { checkpointCare } from './proxies.ts';
 import { pinsIn, type RunFacts } from './run-state.ts';
@@ -81,7 +75,7 @@ export class CheckpointKeeping {
     this.ledger = withMeasured(this.ledger, step, solveRate);
   }
 
-  /** What training can be rebuilt from now, the best first; the base model is the last. */
+  /** What training can be rebuilt from now, the best first; what the run started from is the last. */
   bases(): readonly [TrainingBase, ...TrainingBase[]] {
     return survivingBases(this.ledger, Date.now());
   }

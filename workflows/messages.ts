@@ -1,6 +1,7 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type { MetricsRow } from '../core/measures/metrics-row.ts';
 import type { SentTokens, Usage } from '../core/measures/usage.ts';
+import type { Branch } from '../core/run/branch.ts';
 import {
   type DecidePromotion,
   type Decision,
@@ -74,6 +75,8 @@ export type RunStatus = {
   readonly teacher: string | null;
   readonly agent: string | null;
   readonly runDir: string | null;
+  /** What it started from; null for a fresh adapter. */
+  readonly branch: Branch | null;
   readonly child: { readonly workflowId: string; readonly label: string } | null;
   readonly checks: readonly Check[];
   readonly evaluations: readonly EvalResult[];

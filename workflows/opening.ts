@@ -1,10 +1,12 @@
 import { ApplicationFailure, workflowInfo } from '@temporalio/workflow';
 import { z } from 'zod';
 import { PREFLIGHT_BOOK } from '../core/recordings/book-name.ts';
+import { branchText, startOf } from '../core/run/branch.ts';
 import { costText, needsConfirmation } from '../core/run/cost-confirmation.ts';
 import type { Outcome } from '../core/run/phase.ts';
 import { StartInput } from '../core/run/start-input.ts';
 import { openBaselines } from './baselines.ts';
+import { openBranched } from './branching.ts';
 import { briefActivities, modelChecks, sandboxChecks } from './proxies.ts';
 import { counted } from './read-books.ts';
 import type { Run } from './run.ts';
@@ -29,6 +31,7 @@ async function resolve(run: Run, input: unknown): Promise<void> {
   const { workflowId, firstExecutionRunId } = workflowInfo();
   const pinned = await briefActivities().resolveRun({ runId: workflowId, executionId: firstExecutionRunId, input: parsed.data });
   run.facts.pinned = pinned;
+  if (pinned.branch) run.facts.ledger = { ...run.facts.ledger, start: startOf(pinned.branch) };
   run.desk.maxUsd ??= pinned.plan.maxUsd; // a person may have set it before
   for (const warning of pinned.warnings) run.note(warning);
 }
@@ -41,22 +44,32 @@ async function confirmed(run: Run): Promise<boolean> {
   const known = { fullyPriced: estimate?.fullyPriced ?? false, maxUsd: run.desk.maxUsd };
   if (!needsConfirmation({ ...known, yes: run.pinned.yes })) return true;
   const cost = estimate ? costText(estimate) : 'unknown cost';
-  const answer = await run.desk.ask('cost', `Start this run? ${cost}.`, [...run.commands('confirmCost'), ...run.commands('declineCost')]);
+  const from = run.pinned.branch ? ` from ${branchText(run.pinned.branch)}` : '';
+  const answer = await run.desk.ask('cost', `Start this run${from}? ${cost}.`, [
+    ...run.commands('confirmCost'),
+    ...run.commands('declineCost'),
+  ]);
   await run.breathe();
   return answer?.message === 'confirmCost';
 }
 
 async function preflight(run: Run): Promise<void> {
   const input = { run: run.pinned.ref };
+  const { branch } = run.pinned;
+  if (branch) {
+    run.facts.checks = [await unlessStopped(run, () => modelChecks().checkBranch(input))];
+    failOn(run);
+  }
   const { checks, usage } = await paid(run, () =>
     counted(run, [PREFLIGHT_BOOK], () => unlessStopped(run, () => modelChecks().checkModels(input))),
   );
-  run.facts.checks = checks;
+  run.facts.checks = [...run.facts.checks, ...checks];
   await run.book(usage);
   failOn(run);
   const sandbox = await unlessStopped(run, () => sandboxChecks(run.pinned.plan).checkSandbox(input));
   run.facts.checks = [...run.facts.checks, ...sandbox];
   failOn(run);
+  if (branch) await openBranched(run);
 }
 
 function failOn(run: Run): void {

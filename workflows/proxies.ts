@@ -1,4 +1,5 @@
 import { ActivityCancellationType, proxyActivities } from '@temporalio/workflow';
+import type { BranchCheckActivities } from '../activities/branch-check.ts';
 import type { CheckpointActivities } from '../activities/checkpoints.ts';
 import type { CutOffActivities } from '../activities/cut-off.ts';
 import type { EvaluationActivities } from '../activities/evaluation.ts';
@@ -62,7 +63,7 @@ export const keepingTrials = () =>
   });
 
 export const modelChecks = () =>
-  proxyActivities<PreflightActivities>({
+  proxyActivities<PreflightActivities & BranchCheckActivities>({
     ...TO_ITS_END,
     startToCloseTimeout: '10 minutes',
     heartbeatTimeout: '60s',

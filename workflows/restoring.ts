@@ -19,7 +19,7 @@ export async function restoreSaved(run: Run, gone: ReadonlySet<SavedPath>): Prom
 
 async function restoreState(run: Run): Promise<void> {
   const { facts } = run;
-  if (facts.step > 0) await saveCheckpoint(run);
+  if (facts.step > 0 || run.pinned.branch) await saveCheckpoint(run);
   else if (facts.warmup?.statePath) {
     const statePath = await saveState(run, WARMUP_STATE);
     facts.warmup = { ...facts.warmup, statePath };

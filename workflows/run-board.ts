@@ -75,6 +75,7 @@ export class RunBoard {
       teacher: pinned?.plan.teacher.model ?? null,
       agent: pinned && `${pinned.agent.name}@${pinned.agent.ref}`,
       runDir: pinned?.runDir ?? null,
+      branch: pinned?.branch ?? null,
       child: this.child && { workflowId: this.child.workflowId, label: this.child.label },
       checks: facts.checks,
       evaluations: facts.evaluations,

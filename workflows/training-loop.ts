@@ -8,6 +8,7 @@ import { batchOfStep } from '../core/run/slots.ts';
 import { stepName } from '../core/run/step-name.ts';
 import type { PublishedSampler } from '../core/run/trial.ts';
 import { type ResumePoint, withCheckpoint } from '../core/training/checkpoints.ts';
+import type { PlanBase } from '../core/training/plan.ts';
 import { billingPauseIn } from './broken-off.ts';
 import type { distill } from './distill.ts';
 import { evaluateInterim, isInterimDue } from './evaluations.ts';
@@ -68,11 +69,19 @@ function runStep(run: Run, number: number): Promise<StepResult> {
   });
 }
 
+function baseOf({ pinned: { branch } }: Run): { readonly base?: PlanBase } {
+  return branch ? { base: { statePath: branch.statePath, updates: branch.updates } } : {};
+}
+
 /** Makes the student, once, and has it kept alive from here on. */
 export async function openTraining(run: Run): Promise<void> {
-  run.facts.training ??= await paid(run, () =>
-    CancellationScope.nonCancellable(() => training(run.pinned.plan).openTraining({ run: run.pinned.ref })),
-  );
+  if (run.facts.training === null) {
+    const order = { run: run.pinned.ref, ...baseOf(run) };
+    const opened = await paid(run, () => CancellationScope.nonCancellable(() => training(run.pinned.plan).openTraining(order)));
+    const { notice, ...at } = opened;
+    run.facts.training = at;
+    if (notice !== undefined) run.note(notice);
+  }
   run.keepAlive.start(run.pinned, run.training.at.generation);
 }
 

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { estimateCost } from '../../core/estimate/index.ts';
+import { branchText } from '../../core/run/branch.ts';
 import { needsConfirmation } from '../../core/run/cost-confirmation.ts';
 import { PROJECT_ROOT, readAppSettings } from '../../services/settings/index.ts';
 import { COMMAND } from '../command-name.ts';
@@ -24,6 +25,7 @@ export function addStart(program: Command): Command {
     .option('--yes', 'do not ask about the cost when it is known or capped')
     .option('--run-dir <dir>', "the run's folder; default .stillroom/runs/<id>")
     .option('--tasks-elsewhere', "the job template and the tasks are on the workers' machines only: do not look for them here")
+    .option('--from <run>', "start from another run's trained weights: its id, RUN@step-N, or the tinker:// path of saved training state")
     .option('--id <id>', "the run's name; default: a fresh one")
     .option('--detach', 'print the id and return')
     .option('--fail-on-reject', 'exit code 3 when the gate does not accept');
@@ -33,7 +35,7 @@ export function addStart(program: Command): Command {
 async function start(console: Console, options: Options): Promise<number> {
   const runId = options.id === undefined ? freshRunId('run', new Date()) : checkedRunId(options.id);
   const { prepareStart } = await import('../input/start-input.ts');
-  const { input, config, sizes } = await prepareStart(options, PROJECT_ROOT, process.stdin.isTTY === true);
+  const { input, config, sizes, branch } = await prepareStart(options, PROJECT_ROOT, process.stdin.isTTY === true);
   const estimate = estimateCost(config, sizes);
   const maxUsd = config.budget.max_usd;
   // Where the run will ask here, its own estimate is shown above the question.
@@ -41,6 +43,7 @@ async function start(console: Console, options: Options): Promise<number> {
   const summary = `${options.agent}: ${config.student.base_model} learns from ${config.teacher.model}`;
   return withLink(async (link) => {
     const [{ startRun }, { RunClient }] = await Promise.all([import('../starting.ts'), import('../run-client.ts')]);
+    if (branch) console.print(`starts from ${branchText(branch)}`);
     if (!asksHere) console.print(`${estimateTable(estimate, maxUsd, console.colors)}\n`);
     await startRun(link, input, { runId, taskQueue: readAppSettings().taskQueues.control, summary });
     if (options.detach) {

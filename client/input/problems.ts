@@ -18,6 +18,7 @@ export type Problem = {
     | 'agent_unknown'
     | 'agent_version'
     | 'agent_runtime'
+    | 'from'
     | 'run_dir'
     | 'unbounded_spend';
   readonly message: string;

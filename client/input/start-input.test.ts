@@ -151,6 +151,30 @@ test('a stored agent is looked up, one of another runtime is refused', async () 
   expect(await problemsOf({}, { agent: 'torn' })).toMatch(/harness\.json is not a description of an agent/);
 });
 
+test('what it starts from is looked up in the store, and refused before anything is started', async () => {
+  const record = {
+    executionId: 'e',
+    config: { student: { base_model: 's', lora_rank: 32 }, rollout: { renderers: {} } },
+    train: [{ id: 'b' }],
+    trainContents: ['db'],
+  };
+  write('.stillroom/blobs/runs/old/files/run.json', JSON.stringify(record));
+  const state = { name: 'step-0004', path: 'tinker://m/weights/step-0004', updates: 4, savedAtMs: 1 };
+  write('.stillroom/blobs/runs/old/states/000000', JSON.stringify(state));
+  const { input, branch } = await build({}, { from: 'old' });
+  expect(input.from).toBe('old');
+  expect(branch).toMatchObject({ statePath: state.path, source: { runId: 'old', state: 'step-0004' } });
+  const refused = async (from: string, files: Files = {}, extra: Extra = {}) => problemsOf(files, { from, ...extra });
+  expect(await refused('nobody')).toBe('--from nobody: the store knows no run nobody');
+  expect(await refused('old', { config: CONFIG.replace('"s"', '"z"') })).toMatch(
+    /^--from old: student\.base_model is "z" and was "s" in old/,
+  );
+  expect(await refused('old', { tasks: '["a"]', holdout: '["b"]' })).toMatch(/^--from old: .*held-out tasks: b \(run old\)/);
+  expect(await refused('tinker://m/x', {}, { tasksElsewhere: true })).toMatch(/^--from tinker:\/\/m\/x: .*names no training state/);
+  // Only the workers have the store: they tell.
+  expect(await build({}, { from: 'nobody', tasksElsewhere: true })).toMatchObject({ input: { from: 'nobody' }, branch: null });
+});
+
 test('a backend that is named wins over the config', async () => {
   const config = CONFIG.replace('[harbor]', '[harbor]\nbackend = "e2b"');
   expect(await problemsOf({ config })).toMatch(/harbor\.backend/);

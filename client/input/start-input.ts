@@ -1,9 +1,11 @@
 import { type RunConfig, startProblems } from '../../core/config/index.ts';
 import type { SplitSizes } from '../../core/estimate/index.ts';
+import type { Branch } from '../../core/run/branch.ts';
 import type { StartInput } from '../../core/run/start-input.ts';
 import { agentProblem } from './agent.ts';
 import { isBelow } from './below.ts';
 import { checkLocalBaselines } from './local-baselines.ts';
+import { findLocalBranch } from './local-branch.ts';
 import { checkLocalTasks } from './local-tasks.ts';
 import { checkLocalTrajectories } from './local-trajectories.ts';
 import { Problems } from './problems.ts';
@@ -16,11 +18,19 @@ export type StartRequest = RunFiles & {
   readonly promote?: boolean;
   readonly yes?: boolean;
   readonly runDir?: string;
-  /** The job template, the tasks, imported baselines and trajectories are only on the workers' machines: they are checked there, when the run resolves. */
+  /** A run, `RUN@step-N`, or the path of saved training state. */
+  readonly from?: string;
+  /** The job template, the tasks, imported baselines and trajectories, and the run it starts from, are only on the workers' machines: they are checked there, when the run resolves. */
   readonly tasksElsewhere?: boolean;
 };
 
-export type BuiltStart = { readonly input: StartInput; readonly config: RunConfig; readonly sizes: SplitSizes };
+export type BuiltStart = {
+  readonly input: StartInput;
+  readonly config: RunConfig;
+  readonly sizes: SplitSizes;
+  /** What the run will start from, as the store here has it; null for a fresh adapter, or where only the workers can tell. */
+  readonly branch: Branch | null;
+};
 
 /**
  * Reads and checks everything a run starts from, and puts the files' contents into its input.
@@ -28,7 +38,7 @@ export type BuiltStart = { readonly input: StartInput; readonly config: RunConfi
  */
 export async function buildStartInput(request: StartRequest, projectRoot: string): Promise<BuiltStart> {
   const problems = new Problems();
-  const { agent, backend, promote, yes, runDir } = request;
+  const { agent, backend, promote, yes, runDir, from } = request;
   const { text, config } = await readConfigFile(request, problems);
   for (const { kind, message } of config ? startProblems(config) : [])
     problems.add(kind === 'not_built' ? kind : 'config_invalid', `${request.config}: ${message}`);
@@ -40,13 +50,17 @@ export async function buildStartInput(request: StartRequest, projectRoot: string
     if (config && holdout) await checkLocalBaselines(projectRoot, config, holdout, problems);
     if (config) await checkLocalTrajectories(projectRoot, config, problems);
   }
+  const branch =
+    from === undefined
+      ? null
+      : await findLocalBranch(from, { projectRoot, config, holdout, problems, elsewhere: request.tasksElsewhere === true });
   if (runDir !== undefined && !isBelow(projectRoot, runDir))
     problems.add('run_dir', `--run-dir ${runDir}: must be below the project root, where workers may write`);
   problems.throwIfAny();
   if (text === null || !config || !train || !holdout) throw new Error('what has no problem was read');
-  const given = Object.fromEntries(Object.entries({ backend, promote, yes, runDir }).filter(([, value]) => value !== undefined));
+  const given = Object.fromEntries(Object.entries({ backend, promote, yes, runDir, from }).filter(([, value]) => value !== undefined));
   const sizes = { nTrain: train.length, nHoldout: holdout.length };
-  return { input: { agent, config: text, taskIds: [...train], holdoutTaskIds: [...holdout], ...given }, config, sizes };
+  return { input: { agent, config: text, taskIds: [...train], holdoutTaskIds: [...holdout], ...given }, config, sizes, branch };
 }
 
 /**

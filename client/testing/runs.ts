@@ -19,6 +19,7 @@ export function runStatus(known: Partial<RunStatus>): RunStatus {
     teacher: 'stillroom/tiny-teacher',
     agent: 'turn@v1',
     runDir: '.stillroom/runs/run-1',
+    branch: null,
     child: null,
     checks: [],
     evaluations: [],

@@ -1,5 +1,6 @@
 import pc from 'picocolors';
 import { expect, it } from 'vitest';
+import type { StatePath } from '../../core/ids.ts';
 import { metricsRowOf } from '../../core/measures/testing/rows.ts';
 import { runSpend, runStatus } from '../testing/runs.ts';
 import { statusText } from './status-text.ts';
@@ -12,6 +13,14 @@ it('a status has the last steps and the spend by meter', () => {
   expect(shown).toMatch(/^ +1 {2}39\.8 % \(51\/128\) .*\n +2 {2}39\.8 % /m);
   expect(shown).toMatch(
     /^student_sample +2,000,000 +\$0\.3000 +\$0\.6000\nSpent: \$0\.6000\.\nCap: \$2\.00\.\nForecast: \$1\.50 at the end\.$/m,
+  );
+});
+
+it('a run that started from trained weights says from which', () => {
+  const source = { runId: 'old', executionId: 'e', state: 'step-0007', savedAtMs: 1 };
+  const branch = { statePath: 'tinker://o/weights/step-0007' as StatePath, updates: 7, source };
+  expect(statusText({ status: runStatus({ branch }), rows: [], heldUp: [], failure: null }, plain)).toContain(
+    'started from step-0007 of run old (tinker://o/weights/step-0007)',
   );
 });
 

@@ -1,4 +1,5 @@
 import type { MetricsRow } from '../../core/measures/metrics-row.ts';
+import { branchText } from '../../core/run/branch.ts';
 import type { Check } from '../../core/run/results.ts';
 import type { RunStatus } from '../../workflows/messages.ts';
 import type { Colors } from '../console.ts';
@@ -21,9 +22,10 @@ export type StatusReport = {
 
 /** The blocks of a run's status, a blank line between them: what it is, where it stands, what it learned, what it cost, who decided. Empty ones are left out. */
 export function statusText({ status, rows, heldUp, failure }: StatusReport, colors: Colors): string {
-  const { student, teacher, agent, checks, evaluations, interim, verdict, decisions, spend, usage } = status;
+  const { student, teacher, agent, branch, checks, evaluations, interim, verdict, decisions, spend, usage } = status;
   const blocks = [
     `${colors.bold(status.runId)}${agent ? `: ${agent}, student ${student}, teacher ${teacher}` : ''}`,
+    ...(branch ? [`started from ${branchText(branch)}`] : []),
     ...(failure ? [colors.red(`failed (${failure.type}): ${failure.message}`)] : []),
     liveLines({ status, progress: null, heldUp, trouble: null }, colors).join('\n'),
     checks.map((check) => checkLine(check, colors)).join('\n'),

@@ -1,5 +1,6 @@
 import type { Evidence } from '../gate/evidence.ts';
 import { isUnknown } from '../measures/spend.ts';
+import { type Branch, branchText } from '../run/branch.ts';
 import type { GateVerdict, SavedWeights, Spend } from '../run/results.ts';
 
 export type CardFacts = {
@@ -7,6 +8,8 @@ export type CardFacts = {
   readonly version: number;
   readonly runId: string;
   readonly plan: { readonly student: { readonly model: string }; readonly teacher: { readonly model: string } };
+  /** What the run started from; null for a fresh adapter. */
+  readonly branch: Branch | null;
   readonly holdout: readonly unknown[];
   readonly verdict: GateVerdict;
   readonly weights: SavedWeights;
@@ -22,6 +25,7 @@ export function modelCard(facts: CardFacts): string {
     `# ${facts.name} v${facts.version}`,
     '',
     `Distilled by run \`${facts.runId}\` in ${facts.steps} steps: \`${facts.plan.student.model}\` learned from \`${facts.plan.teacher.model}\`.`,
+    ...branchLines(facts.branch),
     '',
     `| held-out solve rate | |`,
     `|---|---|`,
@@ -40,6 +44,12 @@ export function modelCard(facts: CardFacts): string {
     `- training state: \`${weights.statePath}\``,
     '',
   ].join('\n');
+}
+
+function branchLines(branch: Branch | null): string[] {
+  return branch === null
+    ? []
+    : [`It started from trained weights: ${branchText(branch)}. \`student before\` is the base model all the same.`];
 }
 
 function spentText({ usd, lines, blindTo, maxUsd }: CardFacts['spend']): string {

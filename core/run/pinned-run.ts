@@ -1,6 +1,7 @@
 import type { BlobRef } from '../ids.ts';
 import type { TrialReserves } from '../money/reservations.ts';
 import type { KeepRules } from '../training/checkpoint-lives.ts';
+import type { Branch } from './branch.ts';
 import type { EvalResult } from './results.ts';
 import type { ModelRef, TaskList } from './trial.ts';
 import type { WarmupPlan } from './warm-up.ts';
@@ -57,6 +58,8 @@ export type PinnedRun = {
   readonly plan: RunPlan;
   readonly train: TaskList;
   readonly holdout: TaskList;
+  /** What the student starts from; null for a fresh adapter on the base model. */
+  readonly branch: Branch | null;
   /** Evaluations that earlier runs measured and that stand for this run's; null where it measures itself. */
   readonly importedBaselines: { readonly teacher: EvalResult | null; readonly student: EvalResult | null };
   /** sha256 of what makes two evaluations comparable: task digests, budgets, sampling, agent, attempts. */

@@ -33,7 +33,14 @@ export type LedgerEntry = {
   readonly gone: { readonly atMs: number; readonly by: 'sweep' | 'expiry' } | null;
 };
 
+/** A state that training can be rebuilt from; the base model, before any training, has no path. */
+export type TrainingBase = { readonly name: string; readonly step: number; readonly path: StatePath | null };
+
+export const BASE_MODEL: TrainingBase = { name: 'base model', step: 0, path: null };
+
 export type CheckpointLedger = {
+  /** What the run started from: the last resort of a rebuild. It is not the run's own to keep or to delete. */
+  readonly start: TrainingBase;
   /** In the order they were saved. */
   readonly entries: readonly LedgerEntry[];
   /** The best interim evaluation so far; of equal ones the last. */
@@ -42,7 +49,7 @@ export type CheckpointLedger = {
   readonly dropped: number;
 };
 
-export const NO_LEDGER: CheckpointLedger = { entries: [], best: null, dropped: 0 };
+export const NO_LEDGER: CheckpointLedger = { start: BASE_MODEL, entries: [], best: null, dropped: 0 };
 
 /** Gone entries that are kept, the newest. */
 const GONE_KEPT = 50;

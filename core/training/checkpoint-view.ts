@@ -1,26 +1,24 @@
 import type { StatePath } from '../ids.ts';
-import { alive, type CheckpointLedger, type Expiry, type LedgerEntry, type SavedPath } from './checkpoint-ledger.ts';
+import { alive, type CheckpointLedger, type Expiry, type LedgerEntry, type SavedPath, type TrainingBase } from './checkpoint-ledger.ts';
 import { type KeepRules, nextDueMs, sweepable } from './checkpoint-lives.ts';
 import type { Pin, Pins } from './checkpoint-pins.ts';
 import type { TendResult } from './checkpoint-tending.ts';
 
-/** A state that training can be rebuilt from; the base model, before any training, has no path. */
-export type TrainingBase = { readonly name: string; readonly step: number; readonly path: StatePath | null };
-
-export const BASE_MODEL: TrainingBase = { name: 'base model', step: 0, path: null };
-
-/** What a rebuild can start from at that time, the best first; the base model is always the last. */
+/** What a rebuild can start from at that time, the best first; what the run started from is always the last. */
 export function survivingBases(ledger: CheckpointLedger, atMs: number): readonly [TrainingBase, ...TrainingBase[]] {
-  return basesOf(alive(ledger).filter(({ expires }) => typeof expires !== 'number' || expires > atMs));
+  return basesOf(
+    ledger,
+    alive(ledger).filter(({ expires }) => typeof expires !== 'number' || expires > atMs),
+  );
 }
 
-function basesOf(entries: readonly LedgerEntry[]): readonly [TrainingBase, ...TrainingBase[]] {
+function basesOf({ start }: CheckpointLedger, entries: readonly LedgerEntry[]): readonly [TrainingBase, ...TrainingBase[]] {
   const states = entries.filter(({ kind }) => kind === 'state').toReversed();
   const bases = states
     .map(({ name, step, path }): TrainingBase => ({ name, step, path: path as StatePath }))
     .sort((a, b) => b.step - a.step);
-  const [best, ...others] = [...bases, BASE_MODEL];
-  return [best ?? BASE_MODEL, ...others];
+  const [best, ...others] = [...bases, start];
+  return [best ?? start, ...others];
 }
 
 /** What a base is to a person. */
@@ -32,7 +30,10 @@ export function lifeWarning(ledger: CheckpointLedger, pins: Pins, nowMs: number)
   const ending = alive(ledger).filter((entry) => pins.has(entry.path) && isLeftToDie(entry) && Number(entry.expires) > nowMs);
   const [first] = ending.toSorted((a, b) => Number(a.expires) - Number(b.expires));
   if (!first) return null;
-  const base = basesOf(alive(ledger).filter((entry) => !ending.includes(entry)))[0];
+  const base = basesOf(
+    ledger,
+    alive(ledger).filter((entry) => !ending.includes(entry)),
+  )[0];
   const why = first.renewal?.outcome === 'refused' ? 'the service does not renew it' : 'the service has not renewed it so far';
   const which = ending.map(({ name, kind }) => `${name} (${kind})`).join(', ');
   return `${which} will expire, the first at ${isoOf(Number(first.expires))}: ${why} (${first.renewal?.words}). A run that still waits then goes on from ${baseText(base)}.`;

@@ -72,6 +72,7 @@ export function pinned(over: Partial<PinnedRun> = {}, planOver: Partial<RunPlan>
     plan: plan(planOver),
     train: listed('a', 'b', 'c'),
     holdout: listed('x', 'y'),
+    branch: null,
     importedBaselines: { teacher: null, student: null },
     protocolHash: 'p',
     warnings: [],

@@ -1,3 +1,4 @@
+import type { BranchCheckActivities } from '../../activities/branch-check.ts';
 import type { CheckpointActivities } from '../../activities/checkpoints.ts';
 import type { CutOffActivities } from '../../activities/cut-off.ts';
 import type { EvaluationActivities } from '../../activities/evaluation.ts';
@@ -20,6 +21,7 @@ import { after, evaluationOf, trainedOf, trainingOf } from '../../core/run/testi
 import { blob, ESTIMATE, evidence, keepList, listed, pinned, playedIn, stepResult, tasksIn, trialFor } from './facts.ts';
 
 export type AllActivities = InputActivities &
+  BranchCheckActivities &
   CheckpointActivities &
   CutOffActivities &
   KeptTrialsActivities &
@@ -55,6 +57,7 @@ export function fakeActivities(over: Partial<AllActivities> = {}): AllActivities
       lines: [],
     }),
     checkModels: async () => ({ checks: [{ name: 'renderers', ok: true, detail: 'fine', numbers: {} }], usage: NO_USAGE }),
+    checkBranch: async () => ({ name: 'starts from', ok: true, detail: 'fine', numbers: {} }),
     checkSandbox: async () => [{ name: 'dry-run trial', ok: true, detail: 'fine', numbers: {} }],
     runTrial: async (spec) => trialFor(spec),
     scoreEpisode: async ({ trialId, spans }) => ({

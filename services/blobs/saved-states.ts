@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import type { StatePath } from '../../core/ids.ts';
+import type { SavedState } from '../../core/training/saved-state.ts';
+import type { ObjectStore } from './object-store.ts';
+import { RUNS } from './run-keys.ts';
+
+const Line: z.ZodType<SavedState> = z.strictObject({
+  name: z.string(),
+  path: z.string().transform((path) => path as StatePath),
+  updates: z.int(),
+  savedAtMs: z.number(),
+});
+
+/** The log of the training states that a run saved, `runs/<run>/states/<number>`: for those who go on from one when nobody can ask the run. */
+export class SavedStates {
+  private readonly objects: ObjectStore;
+  private readonly prefix: string;
+
+  constructor(objects: ObjectStore, runId: string) {
+    this.objects = objects;
+    this.prefix = `${RUNS}${runId}/states/`;
+  }
+
+  /** Enters a state behind the others; one that stands there last already is not entered again. */
+  async note(state: SavedState): Promise<void> {
+    const bytes = new TextEncoder().encode(JSON.stringify(state));
+    const all = await this.all();
+    if (all.at(-1)?.path === state.path) return;
+    for (let place = all.length; ; place++) if (await this.objects.create(this.keyOf(place), bytes)) return;
+  }
+
+  /** In the order they were saved. */
+  async all(): Promise<SavedState[]> {
+    const keys: string[] = [];
+    for await (const { key } of this.objects.list(this.prefix)) keys.push(key);
+    return Promise.all(keys.sort().map((key) => this.read(key)));
+  }
+
+  private async read(key: string): Promise<SavedState> {
+    const bytes = await this.objects.get(key);
+    if (bytes === null) throw new Error(`${key} was removed from the store while it was read`);
+    return Line.parse(JSON.parse(new TextDecoder().decode(bytes)));
+  }
+
+  private keyOf(place: number): string {
+    return `${this.prefix}${String(place).padStart(6, '0')}`;
+  }
+}
