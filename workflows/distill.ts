@@ -11,7 +11,7 @@ import type { RunResult } from './messages.ts';
 import { namedFailure } from './named-failure.ts';
 import { openRun } from './opening.ts';
 import { briefActivities } from './proxies.ts';
-import { bookTraining } from './read-books.ts';
+import { bookingAfter, bookTraining } from './read-books.ts';
 import { restoreSaved } from './restoring.ts';
 import { isCarry, Run, type RunCarry, RunStopped } from './run.ts';
 import { closeTraining, saveBeforeWaiting, trainSteps } from './training-loop.ts';
@@ -48,8 +48,11 @@ export async function distill(input: unknown, carried?: RunCarry): Promise<RunRe
 /** All that was paid for is booked before the run fails. */
 function failed(run: Run): Promise<void> {
   return CancellationScope.nonCancellable(async () => {
-    if (run.facts.pinned) await bookTraining(run);
-    if (run.facts.pinned) await run.bookBrokenOff();
+    await bookingAfter(run, async () => {
+      await bookTraining(run);
+      const { meters, lost } = run.facts.openUsage;
+      if (Object.keys(meters).length + lost.length > 0) await run.bookBrokenOff();
+    });
     await left(run);
   });
 }

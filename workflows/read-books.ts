@@ -1,4 +1,4 @@
-import { CancellationScope } from '@temporalio/workflow';
+import { ActivityFailure, CancellationScope } from '@temporalio/workflow';
 import type { BlobRef } from '../core/ids.ts';
 import { addPaid, NOTHING_PAID, type Paid } from '../core/measures/usage.ts';
 import type { BookName } from '../core/recordings/book-name.ts';
@@ -24,8 +24,20 @@ export async function batchCounted<T>(run: Run, batch: string, work: () => Promi
     return await work();
   } catch (error) {
     const { ref } = run.pinned;
-    await run.bookOpen(await CancellationScope.nonCancellable(() => keepingTrials().readBatch({ run: ref, batch })));
+    await bookingAfter(run, async () =>
+      run.bookOpen(await CancellationScope.nonCancellable(() => keepingTrials().readBatch({ run: ref, batch }))),
+    );
     throw error;
+  }
+}
+
+/** Books after something failed: that, and not that it could not be booked, is what a person must hear of. */
+export async function bookingAfter(run: Run, booking: () => Promise<void>): Promise<void> {
+  try {
+    await booking();
+  } catch (error) {
+    if (!(error instanceof ActivityFailure)) throw error;
+    run.note(`not all that was paid for could be booked: ${error.cause?.message}`);
   }
 }
 

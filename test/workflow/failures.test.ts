@@ -87,3 +87,13 @@ it('a run that fails before it is resolved books nothing, one that goes well rea
   );
   expect(read).toEqual([]);
 });
+
+it('where even the books cannot be read, the run fails as what failed first, and says so', async () => {
+  const readBatch = async (): Promise<never> => {
+    throw ApplicationFailure.nonRetryable('the book is torn');
+  };
+  await run({ resolveRun: resolvedAs(imported), ...books, readBatch, runTrial: broken }, async (handle) => {
+    await expect(handle.result()).rejects.toMatchObject({ cause: { type: 'UnusableLogprobs' } });
+    expect((await handle.query(statusQuery)).notices).toContainEqual('not all that was paid for could be booked: the book is torn');
+  });
+});
