@@ -63,7 +63,10 @@ describe('temporal.config.json', () => {
     ['{"blobStore": "s3://lab/../x"}', /must be a folder, or s3:\/\/BUCKET/],
     ['{"blobStore": "https://lab"}', /must be a folder, or s3:\/\/BUCKET/],
     ['{"blobStore": "s3://lab", "blobStoreEndpoint": "lab:9000"}', /blobStoreEndpoint/],
-    ['{"blobStore": "s3://lab", "blobStoreEndpoint": "http://me:secret@lab:9000"}', /must not hold a user or password[\s\S]*blobStoreEndpoint/],
+    [
+      '{"blobStore": "s3://lab", "blobStoreEndpoint": "http://me:secret@lab:9000"}',
+      /must not hold a user or password[\s\S]*blobStoreEndpoint/,
+    ],
     ['{"blobStoreEndpoint": "http://127.0.0.1:9000"}', /only for a blobStore of the form s3:\/\/BUCKET[\s\S]*blobStoreEndpoint/],
     ['{"blobStore": "b", "blobStoreRegion": "eu"}', /only for a blobStore of the form s3:\/\/BUCKET[\s\S]*blobStoreRegion/],
     ['{"blobStore": "s3://lab", "blobStoreKey": "secret"}', /blobStoreKey/],

@@ -32,6 +32,7 @@ function parseFlags(args: readonly string[]): Flags {
 async function main({ kills, seed, json = false, keep = false }: Flags): Promise<number> {
   const stateDir = mkdtempSync(join(tmpdir(), 'stillroom-chaos-'));
   const runId = `chaos-${seed}-${kills}-${Date.now().toString(36)}`;
+  sayWhatIsLeftWhenInterrupted(stateDir, runId);
   const schedule = scheduleOf(kills, seed);
   const run = await chaosRun({ schedule, runId, stateDir, tell: (line) => process.stderr.write(`${line}\n`) });
   const checks = checksOf(run);
@@ -40,6 +41,18 @@ async function main({ kills, seed, json = false, keep = false }: Flags): Promise
   if (keep || !ok) process.stderr.write(`kept for a look: ${stateDir}\n`);
   else forget(stateDir, runId);
   return ok ? 0 : 1;
+}
+
+/** What we started ends with us, a moment later; so the folder cannot go. */
+function sayWhatIsLeftWhenInterrupted(stateDir: string, runId: string): void {
+  for (const [signal, exitCode] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)
+    process.once(signal, () => {
+      process.stderr.write(`${signal}: everything that was started ends now; left are ${stateDir} and what the store has of ${runId}\n`);
+      process.exit(exitCode);
+    });
 }
 
 const summary = ({ runId, steps, kills, wallMs, books: { lost } }: ChaosRun) => ({ runId, steps, kills, wallMs, lost });
