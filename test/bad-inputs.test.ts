@@ -62,6 +62,11 @@ it('a workflow id that is no run id does too', async () => {
   expect(await start(`a/${randomUUID()}`, ...json(GOOD))).toMatchObject({ status: 'FAILED', type: 'BadRunInput' });
 });
 
+it('a workflow id that a run gives to one of its parts does too', async () => {
+  const failure = await start(`a-${randomUUID()}.step-0001`, ...json(GOOD));
+  expect(failure).toMatchObject({ status: 'FAILED', type: 'BadRunInput', message: expect.stringMatching(/runs name their own parts/) });
+});
+
 it('a signal that cannot be read is shown and stalls nothing', async () => {
   const config = 'examples/quickstart/run.toml';
   const quick = '.stillroom/quickstart';

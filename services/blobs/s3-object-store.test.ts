@@ -118,6 +118,7 @@ const AWS = { endpoint: null, region: null };
 
 it.each([
   ['no region', AWS, S3_ENV, /nothing says in which region: set blobStoreRegion/],
+  ['a password in the address', AWS, { ...S3_ENV, AWS_ENDPOINT_URL: 'http://me:secret@127.0.0.1:1' }, /^(?!.*secret@).*user or password/],
   ['no credentials', OWN, {}, /set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY/],
   ['half a pair', OWN, { AWS_ACCESS_KEY_ID: 'a', AWS_WEB_IDENTITY_TOKEN_FILE: 'f' }, /AWS_SECRET_ACCESS_KEY/],
 ])('with %s it says what to set', (_, place, variables, message) => {
