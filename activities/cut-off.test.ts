@@ -37,7 +37,6 @@ const answer = (sampledTokens: number) => async () => ({
   columns: [],
 });
 const unanswered = () => new Promise<never>(() => {});
-const never = () => false;
 
 it('work that never began took nothing, and leaves nothing in the store', async () => {
   expect(await read({ of: TRIAL, kind: 'sample' }, { of: 'preflight', kind: 'check' })).toEqual(NOTHING_PAID);
@@ -46,12 +45,12 @@ it('work that never began took nothing, and leaves nothing in the store', async 
 
 it('counts what all attempts were answered, and a call without an answer at the most that it could take; nothing comes after that', async () => {
   const first = await attempt('sample', 1);
-  await first.call(order('sample', 10), answer(3), never);
+  await first.call(order('sample', 10), answer(3));
   const second = await attempt('sample', 2);
-  await second.call(order('sample', 11), answer(4), never);
-  void second.call(order('sample', 20), unanswered, never);
+  await second.call(order('sample', 11), answer(4));
+  void second.call(order('sample', 20), unanswered);
   const scores = await attempt('score', 1);
-  await scores.call(order('score', 14), answer(1), never);
+  await scores.call(order('score', 14), answer(1));
   // The intent of the call without an answer is written by now: the book's entries follow one another.
   await expect.poll(() => objects.kept.size).toBe(2 * 3 + 1 + 3);
 
@@ -64,6 +63,6 @@ it('counts what all attempts were answered, and a call without an answer at the 
     usd: expect.closeTo(35 + 7.6 + 0.14),
   });
   expect(await read({ of: TRIAL, kind: 'sample' }, { of: TRIAL, kind: 'score' })).toEqual(paid);
-  await expect(second.call(order('sample', 30), answer(1), never)).rejects.toThrow(StaleAttempt);
+  await expect(second.call(order('sample', 30), answer(1))).rejects.toThrow(StaleAttempt);
   expect((await read({ of: TRIAL, kind: 'sample' })).lost).toEqual([lost]);
 });

@@ -3,6 +3,7 @@ import { SamplerBusy, SamplerUnavailable, SamplerUnpaid, type TokenSampler } fro
 import {
   BillingPaused,
   type Capabilities,
+  ofUnsentCall,
   RetryLater,
   type Sampler,
   SessionLost,
@@ -10,6 +11,7 @@ import {
   type WaitReport,
 } from '../services/tinker/index.ts';
 import { namingBilling } from './billing.ts';
+import type { ResumingSampler } from './recorded-sampler.ts';
 import { ServiceWaits } from './service-waits.ts';
 
 /** One session with the service, and what was opened in it. */
@@ -61,12 +63,13 @@ export class ModelAccess implements AsyncDisposable {
     return namedBilling(this.sampling(model, work));
   }
 
-  private sampling<T>(model: ModelRef, work: (sampler: Sampler) => Promise<T>): Promise<T> {
-    return this.inSession(async (session) => work(await samplerOf(model, session)));
+  /** The same with the service's own errors, which say what became of a call. */
+  sampling<T>(model: ModelRef, work: (sampler: Sampler) => Promise<T>): Promise<T> {
+    return this.inSession(async (session) => work(await samplerOf(model, session).catch(unsent)));
   }
 
   /** The model, with the service's own errors; every span carries `model.version`. */
-  tokenSampler(model: ModelRef): TokenSampler {
+  tokenSampler(model: ModelRef): ResumingSampler {
     return { version: model.version, sample: (request) => this.sampling(model, (sampler) => sampler.sample(request)) };
   }
 
@@ -112,6 +115,11 @@ export class ModelAccess implements AsyncDisposable {
 async function closed({ client }: Session): Promise<void> {
   await client.then((client) => client.close('errored')).catch(() => {});
 }
+
+/** Without a session or a sampler nothing was asked of the model. */
+const unsent = (error: unknown): never => {
+  throw ofUnsentCall(error);
+};
 
 function samplerOf(model: ModelRef, { client, samplers }: Session): Promise<Sampler> {
   const [key, source] = model.kind === 'sampler' ? [model.path, { samplerPath: model.path }] : [model.model, { baseModel: model.model }];

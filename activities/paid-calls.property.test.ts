@@ -85,7 +85,15 @@ const never = new AbortController().signal;
 
 async function attemptAt(trial: string, objects: ObjectStore, number: number, sampler: TokenSampler) {
   const calls = await PaidCalls.open(new FencedLog(objects, `runs/r/calls/${trial}/sample/`), { execution: 'e', attempt: number });
-  const options = { calls, trialId: trialId(trial), who: 'student', model: 'm', isUsable: () => true, drain: never } as const;
+  const options = {
+    calls,
+    trialId: trialId(trial),
+    who: 'student',
+    model: 'm',
+    isUsable: () => true,
+    drain: never,
+    signal: never,
+  } as const;
   return { calls, sampler: recordedSampler(sampler, options) };
 }
 
@@ -189,11 +197,7 @@ describe('an attempt whose work was taken over', () => {
     const request = { prompt: Int32Array.of(1), maxTokens: MAX_TOKENS, temperature: 1, stopTokens: [10] };
     const late = zombie.sampler.sample(request);
     late.catch(() => {});
-    await zombie.calls.call(
-      { ...ORDER, key: 'other' },
-      async () => ANSWER,
-      () => false,
-    );
+    await zombie.calls.call({ ...ORDER, key: 'other' }, async () => ANSWER);
     const next = await attemptAt(
       't',
       objects,
@@ -260,6 +264,7 @@ it('waits until nothing is on its way, and a call that comes after the worker wa
     model: 'm',
     isUsable: () => true,
     drain: drain.signal,
+    signal: never,
   });
   const request = { prompt: Int32Array.of(1), maxTokens: MAX_TOKENS, temperature: 1, stopTokens: [10] };
   const running = sampler.sample(request);

@@ -1,17 +1,23 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { activityInfo } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
+import { addMeters, type MeterTokens } from '../core/measures/meters.ts';
 import type { BookName } from '../core/recordings/book-name.ts';
+import { answeredMeters, lostMeters } from '../core/recordings/books.ts';
 import { type CallAnswer, type CallIntent, decodeEntry, type Entry, encodeEntry } from '../core/recordings/entry.ts';
-import { callsIn, type PaidCall } from '../core/recordings/paid-call.ts';
+import { callsIn, isAnswered, type PaidCall, standingAs } from '../core/recordings/paid-call.ts';
 import { Replay } from '../core/recordings/replay.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
 import { FencedLog, StaleAttempt } from '../services/recordings/fenced-log.ts';
+import { callFate, TinkerError } from '../services/tinker/index.ts';
 
 /** Whose attempt opens a book: attempts of one activity execution are numbered, executions of the same work are not. */
 export type Attempt = { readonly execution: string; readonly attempt: number };
 
 export type CallOrder = Omit<CallIntent, 'index' | 'answered'>;
+
+/** Makes a call under this number; or, where the service has taken it before, waits for it by the name it has there. */
+export type Ask = (index: number, standing: string | null) => Promise<CallAnswer>;
 
 /** The prefix of everything that is recorded of a run's paid calls. */
 export const callsPrefix = (runId: string) => `runs/${runId}/calls/`;
@@ -53,10 +59,14 @@ export class PaidCalls {
   private readonly log: FencedLog;
   private readonly entries: Entry[];
   private readonly ownFrom: number;
+  /** Places of the calls that this attempt has had answered. */
+  private readonly own = new Set<number>();
   private readonly replay: Replay;
   /** Places of the calls whose answers this attempt has been given. */
   private readonly handed = new Set<number>();
   private readonly inFlight = new Set<Promise<unknown>>();
+  /** Places of the calls that are on their way. */
+  private readonly open = new Set<number>();
 
   private constructor(log: FencedLog, earlier: readonly Entry[], own: Entry) {
     this.log = log;
@@ -97,27 +107,39 @@ export class PaidCalls {
     return callsIn(this.entries);
   }
 
+  /** Answers of earlier attempts are still to be had. */
+  get isReplaying(): boolean {
+    return this.replay.hasMore;
+  }
+
+  /** What was paid for beside the answers that this attempt has been given: those that nobody was given, and lost calls. */
+  get beside(): MeterTokens {
+    const ended = this.calls.filter(({ place }) => !this.open.has(place));
+    const unused = ended.filter(isAnswered).filter((call) => !this.wasHanded(call));
+    return addMeters(answeredMeters(unused), lostMeters(ended));
+  }
+
   wasHanded(call: PaidCall): boolean {
     return this.handed.has(call.place);
   }
 
-  /** True for a call that an earlier attempt made. */
+  /** True for a call of which an earlier attempt had the answer. */
   isInherited(call: PaidCall): boolean {
-    return call.place < this.ownFrom;
+    return call.place < this.ownFrom && !this.own.has(call.place);
   }
 
   /**
-   * Answers one call: from the book, or by `ask`, which gets the call's number. `neverSent` tells the failures that cost nothing.
+   * Answers one call: from the book, or by `ask`, which gets the call's number and fails with the service's own errors.
    * @throws StaleAttempt, and what `ask` throws
    */
-  async call(order: CallOrder, ask: (index: number) => Promise<CallAnswer>, neverSent: (error: unknown) => boolean): Promise<CallAnswer> {
-    const { recorded, ...turn } = this.replay.take(order.key);
+  async call(order: CallOrder, ask: Ask): Promise<CallAnswer> {
+    const { recorded, standing, ...turn } = this.replay.take(order.key);
     if (recorded) {
       this.handed.add(recorded.place);
       this.replay.settle();
       return recorded.outcome;
     }
-    const asking = this.ask({ ...order, ...turn }, ask, neverSent);
+    const asking = this.ask({ ...order, ...turn }, standing, ask);
     const settled = asking.catch(() => {});
     this.inFlight.add(settled);
     void settled.finally(() => this.inFlight.delete(settled));
@@ -139,22 +161,30 @@ export class PaidCalls {
     return result;
   }
 
-  private async ask(
-    intent: CallIntent,
-    ask: (index: number) => Promise<CallAnswer>,
-    neverSent: (error: unknown) => boolean,
-  ): Promise<CallAnswer> {
-    const of = await this.enter({ type: 'intent', ...intent });
+  private async ask(intent: CallIntent, standing: PaidCall | null, ask: Ask): Promise<CallAnswer> {
+    const of = standing?.place ?? (await this.enter({ type: 'intent', ...intent }));
+    this.open.add(of);
     try {
-      const answer = await ask(intent.index);
+      const answer = await ask(intent.index, standing && standingAs(standing));
       await this.enter({ type: 'answer', of, ...answer });
+      this.own.add(of);
       this.handed.add(of);
       this.replay.settle();
       return answer;
     } catch (error) {
-      if (neverSent(error)) await this.enter({ type: 'refused', of });
+      if (!standing) await this.noteFate(of, error);
       throw error;
+    } finally {
+      this.open.delete(of);
     }
+  }
+
+  /** Of any other failure nobody knows whether the service did the work. */
+  private async noteFate(of: number, error: unknown): Promise<void> {
+    const fate = callFate(error);
+    if (fate === 'unsent' || fate === 'refused' || fate === 'unpaid') await this.enter({ type: 'refused', of });
+    const requestId = error instanceof TinkerError ? error.requestId : null;
+    if (fate === 'standing' && requestId !== null) await this.enter({ type: 'standing', of, requestId });
   }
 
   private async enter(entry: Entry): Promise<number> {

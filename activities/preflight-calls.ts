@@ -3,7 +3,7 @@ import type { CallIntent } from '../core/recordings/entry.ts';
 import type { ModelRef } from '../core/run/trial.ts';
 import type { CheckedSampler, Reach } from './model-checks.ts';
 import type { PaidCalls } from './paid-calls.ts';
-import { neverSent, sampleAnswer } from './recorded-sampler.ts';
+import { sampleAnswer } from './recorded-sampler.ts';
 import { scoreAnswer } from './teacher.ts';
 
 /** The models with their calls in a book. Nothing is answered from it: the checks are of the service as it is now. */
@@ -29,12 +29,12 @@ function booked(sampler: CheckedSampler, calls: PaidCalls, order: Order): Checke
     async sample(request) {
       const { prompt, maxTokens } = request;
       const intent = entered({ kind: 'sample', promptTokens: prompt.length, mostSampledTokens: maxTokens });
-      return kept((keep) => calls.call(intent, async () => sampleAnswer(keep(await sampler.sample(request)), false), neverSent));
+      return kept((keep) => calls.call(intent, async () => sampleAnswer(keep(await sampler.sample(request)), false)));
     },
     async promptLogprobs(tokens, options) {
       const intent = entered({ kind: 'score', promptTokens: tokens.length, mostSampledTokens: 1 });
       const ask = () => sampler.promptLogprobs(tokens, options);
-      return kept((keep) => calls.call(intent, async () => ({ ...scoreAnswer(keep(await ask())), usable: false }), neverSent));
+      return kept((keep) => calls.call(intent, async () => ({ ...scoreAnswer(keep(await ask())), usable: false })));
     },
   };
 }

@@ -3,8 +3,7 @@ import { at } from '../core/lists.ts';
 import { samplerSeed } from '../core/random/seeded.ts';
 import type { CallAnswer } from '../core/recordings/entry.ts';
 import type { SampleRequest, SampleResult, TokenSampler } from '../services/gateway/index.ts';
-import { TinkerError } from '../services/tinker/index.ts';
-import { callKey, type PaidCalls } from './paid-calls.ts';
+import { type Ask, callKey, type PaidCalls } from './paid-calls.ts';
 
 export type RecordedSamplerOptions = {
   readonly calls: PaidCalls;
@@ -16,27 +15,41 @@ export type RecordedSamplerOptions = {
   readonly isUsable: (result: SampleResult, request: SampleRequest) => boolean;
   /** Once aborted, no further call begins: it waits until its own signal ends it. */
   readonly drain: AbortSignal;
+  /**
+   * Ends calls under way. Nothing else does: a sample that was asked for is paid for, and whoever asked may have gone, but what it took
+   * belongs into the book.
+   */
+  readonly signal: AbortSignal;
+};
+
+/** A sampler that can also wait for a sample that the service has taken before, by the name it has there. */
+export type ResumingSampler = {
+  readonly version: string;
+  sample(request: SampleRequest & { readonly standing?: string }): Promise<SampleResult>;
 };
 
 /**
  * A sampler whose calls are in the trial's book. Each call is seeded by trial and call number: siblings differ, and a call that is made
  * again is offered the same sample.
  */
-export function recordedSampler(sampler: TokenSampler, options: RecordedSamplerOptions): TokenSampler {
-  const { calls, trialId, who, model, isUsable, drain } = options;
+export function recordedSampler(sampler: ResumingSampler, options: RecordedSamplerOptions): TokenSampler {
+  const { calls, trialId, who, model, isUsable, drain, signal } = options;
   const { version } = sampler;
   return {
     version,
     async sample(request) {
       if (drain.aborted) await held(request.signal);
-      const { prompt, maxTokens, temperature, stopTokens } = request;
-      const key = callKey(prompt, { version, model, maxTokens, temperature, stopTokens });
+      request.signal?.throwIfAborted();
+      const { roomTokens, ...asked } = request;
+      const { prompt, maxTokens, temperature, stopTokens } = asked;
+      const key = callKey(prompt, { version, model, maxTokens: roomTokens ?? maxTokens, temperature, stopTokens });
       const order = { kind: 'sample', who, key, model, promptTokens: prompt.length, mostSampledTokens: maxTokens } as const;
-      const ask = async (index: number) => {
-        const result = await sampler.sample({ ...request, seed: samplerSeed(`${trialId} call ${index}`) });
+      const ask: Ask = async (index, standing) => {
+        const seed = samplerSeed(`${trialId} call ${index}`);
+        const result = await sampler.sample({ ...asked, signal, seed, ...(standing === null ? {} : { standing }) });
         return sampleAnswer(result, isUsable(result, request));
       };
-      return sampleIn(await calls.call(order, ask, neverSent));
+      return sampleIn(await calls.call(order, ask));
     },
   };
 }
@@ -53,14 +66,6 @@ function sampleIn({ cachedTokens, detail, columns }: CallAnswer): SampleResult {
   const { stop } = detail as Pick<SampleResult, 'stop'>;
   const tokens = at(columns, 0) as Int32Array;
   return { tokens, logprobs: Float32Array.from(at(columns, 1)), stop, promptCacheHitTokens: cachedTokens };
-}
-
-/** Statuses of a submission that the service refused before it sampled anything: it is wrong, unpaid, one too many, or of a lost session. */
-const REFUSED = new Set([400, 401, 402, 403, 404, 410, 413, 422, 429]);
-
-/** Of any other failure nobody knows whether the service did the work. */
-export function neverSent(error: unknown): boolean {
-  return error instanceof TinkerError && error.call === 'asample' && error.status !== null && REFUSED.has(error.status);
 }
 
 function held(signal: AbortSignal | undefined): Promise<never> {

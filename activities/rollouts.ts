@@ -3,7 +3,6 @@ import { join, resolve } from 'node:path';
 import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import { gradedScore } from '../core/measures/batch-stats.ts';
-import { mostTokens, type TrialUse, tokenPrices } from '../core/money/trial-limit.ts';
 import type { ModelRef, TrialSpec, TrialSummary } from '../core/run/trial.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
@@ -17,6 +16,7 @@ import { forGateway, type ModelAccess } from './model-access.ts';
 import { openBook, type PaidCalls, unforked } from './paid-calls.ts';
 import { recordedSampler } from './recorded-sampler.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
+import { trialLimit } from './trial-limit.ts';
 import { notRun, type Outcome, paidIn, summarize } from './trial-summary.ts';
 
 /** The outside things a rollout needs. */
@@ -149,7 +149,8 @@ async function sessionOptions(record: RunRecord, spec: TrialSpec, name: typeof s
     }
   };
   const weights = model.kind === 'sampler' ? model.path : model.model;
-  const sampler = recordedSampler(models.tokenSampler(model), { calls, trialId, who, model: weights, isUsable, drain });
+  const signal = cancellationSignal();
+  const sampler = recordedSampler(models.tokenSampler(model), { calls, trialId, who, model: weights, isUsable, drain, signal });
   return {
     trialId: name,
     modelName: model.model,
@@ -158,16 +159,8 @@ async function sessionOptions(record: RunRecord, spec: TrialSpec, name: typeof s
     contextLimitTokens: await contextLimit(record, model, models),
     maxTokensPerCall: config.sampling.max_tokens,
     temperature: config.sampling.temperature,
-    ...spendLimitOf(config, spec),
+    ...trialLimit(config, spec, calls),
   };
-}
-
-/** The config's limit for one trial; a training trial must leave room for its scores and its training. */
-function spendLimitOf({ budget, pricing, train }: RunRecord['config'], { who, trains }: TrialSpec) {
-  const limitUsd = budget.max_usd_per_trial;
-  if (limitUsd === null) return {};
-  const prices = tokenPrices(pricing, who, trains ? train : null);
-  return { spendLimit: { limitUsd, mostTokens: (use: TrialUse) => mostTokens(limitUsd, prices, use) } };
 }
 
 /** What the run asks for, and no more than the service takes. */

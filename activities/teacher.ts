@@ -23,9 +23,9 @@ import type { BlobStore } from '../services/blobs/blob-store.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
 import { type PromptScores, TOPK_MASK, type TopkTable } from '../services/tinker/index.ts';
 import { whileBeating } from './beating.ts';
+import { namingBilling } from './billing.ts';
 import type { ModelAccess } from './model-access.ts';
-import { callKey, openBook, type PaidCalls, unforked } from './paid-calls.ts';
-import { neverSent } from './recorded-sampler.ts';
+import { type Ask, callKey, openBook, type PaidCalls, unforked } from './paid-calls.ts';
 import type { RunRecords } from './run-records.ts';
 
 export type ScoreOrder = {
@@ -96,12 +96,16 @@ async function score(
 ): Promise<{ rows: readonly Float64Array[]; candidates: TopkRow[]; usage: Usage }> {
   const signal = cancellationSignal();
   const model = teacher.kind === 'sampler' ? teacher.path : teacher.model;
-  const answers = await Promise.all(
+  const answers = await allOrNone(
+    calls,
     datums.map(({ tokens }) => {
       const key = callKey(tokens, { model, topK });
       const order = { kind: 'score', who: 'teacher', key, model, promptTokens: tokens.length, mostSampledTokens: 1 } as const;
-      const ask = async () => scoreAnswer(await models.withSampler(teacher, (sampler) => sampler.promptLogprobs(tokens, { topK, signal })));
-      return calls.call(order, ask, neverSent).then(scoreIn);
+      const ask: Ask = async (_, standing) => {
+        const options = { topK, signal, ...(standing === null ? {} : { standing }) };
+        return scoreAnswer(await models.sampling(teacher, (sampler) => sampler.promptLogprobs(tokens, options)));
+      };
+      return calls.call(order, ask).then(scoreIn);
     }),
   );
   return {
@@ -109,6 +113,16 @@ async function score(
     candidates: answers.flatMap(({ candidates }) => candidates ?? []),
     usage: usageOf(calls.calls, datums[0]?.trial ?? ''),
   };
+}
+
+/** Waits for all, also where one fails: what the others bring is paid for, and belongs into the book. */
+async function allOrNone<T>(calls: PaidCalls, answers: readonly Promise<T>[]): Promise<T[]> {
+  try {
+    return await Promise.all(answers);
+  } catch (error) {
+    await calls.quiet();
+    throw namingBilling(error);
+  }
 }
 
 /** A datum's scores as they are entered in a book. */

@@ -1,9 +1,8 @@
-import { activityInfo, cancellationSignal } from '@temporalio/activity';
+import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { usdOf } from '../core/measures/spend.ts';
 import type { Usage } from '../core/measures/usage.ts';
 import {
-  type Attempt,
   type CallResult,
   compareWithPlan,
   type Moments,
@@ -17,20 +16,12 @@ import type { JournalPlace, TrainingRef } from '../core/training/plan.ts';
 import { rebuildNotice } from '../core/training/rebuild.ts';
 import { type SelfTest, selfTest } from '../core/training/self-test.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
-import {
-  BillingPaused,
-  CredentialRefused,
-  parseSavedCall,
-  ServiceFailed,
-  SessionLost,
-  type TinkerClient,
-  TrainingStateUnknown,
-} from '../services/tinker/index.ts';
+import { callFate, parseSavedCall, ServiceFailed, SessionLost, type TinkerClient, TrainingStateUnknown } from '../services/tinker/index.ts';
 import type { BatchDeps } from './batch-updates.ts';
 import { namingBilling } from './billing.ts';
 import type { ModelAccess } from './model-access.ts';
 import type { RunRecord } from './run-records.ts';
-import { TrainingJournal } from './training-journal.ts';
+import { TrainingJournal, thisAttempt } from './training-journal.ts';
 import { lost, makeModel } from './training-model.ts';
 import type { Operation } from './training-operations.ts';
 import { type PlannedCall, plannedCalls, replayOf } from './training-replay.ts';
@@ -213,11 +204,8 @@ class Turn implements AsyncDisposable {
   }
 }
 
-/** The service has answered that it does not take the call, or has no such model. */
-function isRefusal(error: unknown): boolean {
-  if (error instanceof BillingPaused || error instanceof CredentialRefused) return true;
-  return error instanceof TrainingStateUnknown && (error.status === 404 || error.status === 410);
-}
+/** The service has not taken the call: it may be made again under its number. */
+const isRefusal = (error: unknown): boolean => ['unsent', 'refused', 'unpaid'].includes(callFate(error));
 
 /** A call that is being sent when its worker is told to end has so long to be taken: else nobody knows whether it was. */
 const SUBMIT_GRACE_MS = 5_000;
@@ -228,11 +216,6 @@ function later(signal: AbortSignal, afterMs: number): AbortSignal {
   if (signal.aborted) abort();
   else signal.addEventListener('abort', abort, { once: true });
   return controller.signal;
-}
-
-function thisAttempt(): Attempt {
-  const { workflowExecution, activityId, attempt } = activityInfo();
-  return { executionId: workflowExecution?.runId ?? '', activityId, attempt };
 }
 
 const modelOf = ({ sessionId, modelId }: Model) => ({ sessionId, modelId });

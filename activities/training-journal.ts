@@ -1,3 +1,4 @@
+import { activityInfo } from '@temporalio/activity';
 import { z } from 'zod';
 import { type Attempt, type Generation, isSuperseded, JournalEntry, type Standing, standingOf } from '../core/training/journal.ts';
 import type { JournalPlace } from '../core/training/plan.ts';
@@ -10,6 +11,11 @@ export class StaleAttempt extends Error {
 
 /** An entry before its author is put to it. */
 export type Written = JournalEntry extends infer Entry ? (Entry extends JournalEntry ? Omit<Entry, 'by'> : never) : never;
+
+export function thisAttempt(): Attempt {
+  const { workflowExecution, activityId, attempt } = activityInfo();
+  return { executionId: workflowExecution?.runId ?? '', activityId, attempt };
+}
 
 const folderOf = (runId: string, generation: number) => `runs/${runId}/training/g${String(generation).padStart(4, '0')}`;
 const keyOf = (runId: string, generation: number, entry: number) => `${folderOf(runId, generation)}/${String(entry).padStart(6, '0')}`;

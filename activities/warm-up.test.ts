@@ -54,7 +54,7 @@ async function trajectory(
 
 async function kept(played: readonly TrialSummary[], config = warm(), runId = 'first') {
   const { ref: run } = await project.resolve({ config }, { runId, executionId: `e-${runId}` });
-  const { list } = await activities().keepTrajectories({ run, trials: await project.kept(run, played) });
+  const { list } = await activities().keepTrajectories({ run, trials: await project.kept(run, played), areAll: true });
   return { run, list };
 }
 
@@ -74,6 +74,18 @@ describe('what the teacher played', () => {
       trials: played.map(({ taskId, passed, executed, spans }) => ({ task_id: taskId, passed, executed, spans })),
     });
   });
+});
+
+it('the books of what it plays stay until it has played all: broken-off trials go on by theirs', async () => {
+  const trialId = 'p-w-000-0' as TrialId;
+  const { ref: run } = await project.resolve({ config: warm() });
+  const book = `runs/first/calls/p-w-001-0/sample/000000`;
+  await project.objects.put(book, new Uint8Array());
+  const trials = await project.kept(run, [trialOf({ trialId, spans: await episode([3], TEACHER, trialId) })]);
+  await activities().keepTrajectories({ run, trials, areAll: false });
+  expect(await project.objects.has(book)).toBe(true);
+  await activities().keepTrajectories({ run, trials, areAll: true });
+  expect(await project.objects.has(book)).toBe(false);
 });
 
 describe('the set', () => {

@@ -31,22 +31,20 @@ export type WarmupDeps = {
   readonly objects: ObjectStore;
   readonly folderOf: (run: RunPlace) => RunFiles;
 };
+export type KeepOrder = { readonly run: BlobRef; readonly trials: KeptTrials; readonly areAll: boolean };
 export type WarmupActivities = ReturnType<typeof createWarmupActivities>;
 
 export function createWarmupActivities({ records, blobs, objects, folderOf }: WarmupDeps) {
   return {
-    /** Keeps what the teacher played: as a blob for this run, as a file in its folder for later ones. */
-    async keepTrajectories({ run, trials }: { run: BlobRef; trials: KeptTrials }): Promise<CollectedTrajectories> {
+    /** Keeps what the teacher played: as a blob for this run, as a file in its folder for later ones. Books are needed until these `areAll`. */
+    async keepTrajectories({ run, trials, areAll }: KeepOrder): Promise<CollectedTrajectories> {
       const record = await records.load(run);
       const played = (await readTrials(trials, blobs)).map(({ trial }) => trial);
       const trajectories = played.map(trajectoryOf);
       await folderOf(record).writeJson(TRAJECTORY_FILE, documentOf(record, trajectories));
       const list = await putJson(blobs.of(record.runId), trajectories);
-      await sweepBatch(
-        objects,
-        record.runId,
-        trajectories.map(({ trialId }) => trialId),
-      );
+      const ids = trajectories.map(({ trialId }) => trialId);
+      if (areAll) await sweepBatch(objects, record.runId, ids);
       return { list, ...addPaid(...played) };
     },
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { generateQuickstart } from '../examples/quickstart/generate.ts';
 import { PROJECT_ROOT } from '../services/settings/index.ts';
 import type { RunResult, RunStatus } from '../workflows/messages.ts';
-import { CallLogFile } from './support/call-log-file.ts';
+import { CallLogFile, countedTokens } from './support/call-log-file.ts';
 import { faultReports, on, putFaults } from './support/faults.ts';
 import { configWith, type Product, startProduct, startRun, startWorkerHere } from './support/product.ts';
 import { TrainerFixture } from './trainer-fixture.ts';
@@ -68,6 +68,7 @@ it('a service that wants payment again and again: the run waits each time, goes 
     fixture.trainer.url,
     on('asample', UNPAID, { nth: 12 }),
     on('retrieve_future', UNPAID, { for: 'Sample', nth: 30 }),
+    on('retrieve_future', UNPAID, { for: 'Sample', nth: 50 }),
     on('forward_backward', UNPAID),
     on('retrieve_future', UNPAID, { for: 'OptimStep', nth: 2 }),
     on('save_weights', UNPAID),
@@ -77,9 +78,11 @@ it('a service that wants payment again and again: the run waits each time, goes 
   const reports = await faultReports(fixture.trainer.url);
   console.log(`asked ${asked.join(', ')}; ${result.outcome}; spent $${result.spend.usd.toFixed(6)}`);
   expect(['accepted', 'rejected']).toContain(result.outcome);
-  expect(reports.map(({ fired }) => fired)).toEqual([1, 1, 1, 1, 1]);
-  expect(asked.filter((kind) => kind === 'billing')).toHaveLength(5);
+  expect(reports.map(({ fired }) => fired)).toEqual([1, 1, 1, 1, 1, 1]);
+  expect(asked.filter((kind) => kind === 'billing')).toHaveLength(6);
   expect(updatesDone()).toBe(STEPS);
+  // What is refused is not lost, and what the service kept back was waited for: each token that it counted is booked, once.
+  expect([result.spend.lostCalls, countedTokens(new CallLogFile(callLog).calls())]).toEqual([0, result.spend.sent]);
   expect(result.spend.sent.trainedTokens).toBe(result.spend.lines.find(({ meter }) => meter === 'student_train')?.tokens);
 }, 300_000);
 

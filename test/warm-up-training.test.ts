@@ -47,7 +47,7 @@ async function ready(learningRate: string) {
   const spans = await blobs.of('first').put(encodeEpisode(episode));
   const played = trialOf({ trialId: episode.trial, taskId: 'a', sampledTokens: sampled.length, spans });
   const activities = createWarmupActivities({ records, blobs, objects, folderOf });
-  const { list } = await activities.keepTrajectories({ run, trials: await project.kept(run, [played]) });
+  const { list } = await activities.keepTrajectories({ run, trials: await project.kept(run, [played]), areAll: true });
   const { ref: set } = await activities.gatherWarmup({ run, list });
   const training = await inActivity<TrainingRef>(() => createTrainingActivities({ records, blobs, objects, models }).openTraining({ run }));
   return { run, set, places: [0], training };

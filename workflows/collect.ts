@@ -18,6 +18,9 @@ export type CollectInput = {
   readonly allowance: Allowance;
 };
 
+/** The batch of what the teacher plays: what its trial ids begin with. */
+export const batchOfCollection = (trialPrefix: string) => `${trialPrefix}-w`;
+
 /** What a collection has done when it goes on elsewhere. */
 export type CollectDone = PoolState;
 
@@ -28,7 +31,7 @@ export async function collect(input: CollectInput, begun?: CollectDone): Promise
   const ledger = ledgerOf(input.allowance, state);
   // Checked before, so that nothing is paid for in vain, and after, so that what changed meanwhile is not trained on.
   const tasks = await briefActivities().listTasks({ tasks: input.tasks });
-  const slots = slotsOf(`${input.trialPrefix}-w`, tasks, plan.warmup.rolloutsPerTask);
+  const slots = slotsOf(batchOfCollection(input.trialPrefix), tasks, plan.warmup.rolloutsPerTask);
   const pool = new TrialPool({ label: 'warm-up', run, slots, state, ledger });
   const halt = await pool.fill(plan.trialConcurrency, async ({ task }, open) => {
     const summary = `warm-up · ${task.id}`;
@@ -40,11 +43,11 @@ export async function collect(input: CollectInput, begun?: CollectDone): Promise
     const done = await pool.keep();
     const trials = done.done.kept;
     if (halt) {
-      if (trials.count > 0) await briefActivities().keepTrajectories({ run, trials });
+      if (trials.count > 0) await briefActivities().keepTrajectories({ run, trials, areAll: false });
       return blocked(pool, halt, 'trials', done);
     }
     if (!pool.complete) return continueAsNew<typeof collect>({ ...input, allowance: { ...input.allowance, capUsd: ledger.capUsd } }, done);
     await briefActivities().checkTasks({ tasks: input.tasks });
-    return { kind: 'done', result: await briefActivities().keepTrajectories({ run, trials }) };
+    return { kind: 'done', result: await briefActivities().keepTrajectories({ run, trials, areAll: true }) };
   });
 }

@@ -11,6 +11,7 @@ import type { RunResult } from './messages.ts';
 import { namedFailure } from './named-failure.ts';
 import { openRun } from './opening.ts';
 import { briefActivities } from './proxies.ts';
+import { bookingAfter, bookTraining } from './read-books.ts';
 import { restoreSaved } from './restoring.ts';
 import { isCarry, Run, type RunCarry, RunStopped } from './run.ts';
 import { closeTraining, saveBeforeWaiting, trainSteps } from './training-loop.ts';
@@ -39,9 +40,21 @@ export async function distill(input: unknown, carried?: RunCarry): Promise<RunRe
       await CancellationScope.nonCancellable(() => stopped(run));
       throw isCancellation(error) ? error : new CancelledFailure('the run was cancelled');
     }
-    await left(run);
+    await failed(run);
     throw namedFailure(error);
   }
+}
+
+/** All that was paid for is booked before the run fails. */
+function failed(run: Run): Promise<void> {
+  return CancellationScope.nonCancellable(async () => {
+    await bookingAfter(run, async () => {
+      await bookTraining(run);
+      const { meters, lost } = run.facts.openUsage;
+      if (Object.keys(meters).length + lost.length > 0) await run.bookBrokenOff();
+    });
+    await left(run);
+  });
 }
 
 /** Books what was broken off, saves what was trained so far, then ends the run as stopped. */
@@ -54,6 +67,7 @@ async function stopped(run: Run): Promise<RunResult> {
 
 /** Weights that an unfinished update has touched are those of no step. A service that saves nothing, e.g. until it is paid, ends the run all the same. */
 async function saveStopped(run: Run): Promise<void> {
+  if (run.facts.updateBegun) await bookTraining(run);
   if (run.facts.updateBegun) run.note(`an update was not finished, so nothing is saved now; ${lastSaved(run)}`);
   else
     try {

@@ -29,6 +29,9 @@ const LETTER: Readonly<Record<HoldoutLabel, string>> = { teacher: 't', 'student-
 const isHoldout = (label: EvalLabel): label is HoldoutLabel => Object.hasOwn(LETTER, label);
 const mark = (label: EvalLabel) => (isHoldout(label) ? LETTER[label] : label.replace('interim-', 'i'));
 
+/** The batch of an evaluation: what its trial ids begin with. */
+export const batchOfEvaluation = (trialPrefix: string, label: EvalLabel) => `${trialPrefix}-e${mark(label)}`;
+
 /** Measures one model on some tasks, `k` attempts each. Fails when trials ran and none could be counted. */
 export async function evaluate(input: EvaluateInput, begun?: EvaluateDone): Promise<ChildOutcome<EvalResult, EvaluateDone>> {
   const { run, plan, label, model } = input;
@@ -37,7 +40,7 @@ export async function evaluate(input: EvaluateInput, begun?: EvaluateDone): Prom
   const ledger = ledgerOf(input.allowance, state);
   // Checked before, so that nothing is paid for in vain, and after, so that what changed meanwhile is not counted.
   const tasks = await briefActivities().listTasks({ tasks: input.tasks });
-  const slots = slotsOf(`${input.trialPrefix}-e${mark(label)}`, tasks, input.k);
+  const slots = slotsOf(batchOfEvaluation(input.trialPrefix, label), tasks, input.k);
   const pool = new TrialPool({ label, run, slots, state, ledger });
   const who = label === 'teacher' ? 'teacher' : 'student';
   const halt = await pool.fill(plan.trialConcurrency, async ({ task }, open) => {

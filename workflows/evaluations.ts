@@ -2,7 +2,7 @@ import { startChild } from '@temporalio/workflow';
 import type { EvalLabel, EvalResult, HoldoutLabel } from '../core/run/results.ts';
 import { interimLabel } from '../core/run/step-name.ts';
 import type { ModelRef, TaskList } from '../core/run/trial.ts';
-import { type EvaluateDone, evaluate } from './evaluate.ts';
+import { batchOfEvaluation, type EvaluateDone, evaluate } from './evaluate.ts';
 import { briefActivities } from './proxies.ts';
 import type { Run } from './run.ts';
 import { CHILD } from './run-child.ts';
@@ -55,6 +55,7 @@ async function measure(run: Run, { label, modelOf, tasks, k, kind }: Measurement
     label,
     what: `the ${label} evaluation`,
     kind: kindOf(label),
+    batch: batchOfEvaluation(trialPrefix, label),
     trials: tasks.count * k,
     start: (allowance, begun?: EvaluateDone) => {
       const input = { run: ref, trialPrefix, plan, label, model: modelOf(), tasks, k, allowance };

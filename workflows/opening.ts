@@ -2,7 +2,7 @@ import { ApplicationFailure, workflowInfo } from '@temporalio/workflow';
 import { z } from 'zod';
 import { PREFLIGHT_BOOK } from '../core/recordings/book-name.ts';
 import { branchText, startOf } from '../core/run/branch.ts';
-import { needsConfirmation } from '../core/run/cost-confirmation.ts';
+import { costText, needsConfirmation } from '../core/run/cost-confirmation.ts';
 import type { Outcome } from '../core/run/phase.ts';
 import { StartInput } from '../core/run/start-input.ts';
 import { openBaselines } from './baselines.ts';
@@ -43,7 +43,7 @@ async function confirmed(run: Run): Promise<boolean> {
     run.note(`no price for ${estimate.unpricedMeters.join(', ')}: neither the estimate nor a cap can see them`);
   const known = { fullyPriced: estimate?.fullyPriced ?? false, maxUsd: run.desk.maxUsd };
   if (!needsConfirmation({ ...known, yes: run.pinned.yes })) return true;
-  const cost = estimate ? `about $${estimate.pricedUsd.toFixed(2)}${estimate.fullyPriced ? '' : ' and unpriced meters'}` : 'unknown cost';
+  const cost = estimate ? costText(estimate) : 'unknown cost';
   const from = run.pinned.branch ? ` from ${branchText(run.pinned.branch)}` : '';
   const answer = await run.desk.ask('cost', `Start this run${from}? ${cost}.`, [
     ...run.commands('confirmCost'),

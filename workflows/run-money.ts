@@ -3,6 +3,7 @@ import { reservationUsd, type TrialKind } from '../core/money/reservations.ts';
 import { fitsUnder } from '../core/money/trial-ledger.ts';
 import { billingPauseIn } from './broken-off.ts';
 import type { Allowance, Blocked, ChildOutcome } from './child-outcome.ts';
+import { batchCounted } from './read-books.ts';
 import { type Run, RunStopped } from './run.ts';
 import { type ChildHandle, runChild } from './run-child.ts';
 
@@ -12,6 +13,8 @@ export type TrialsOrder<Result, Done> = {
   /** What of the run it is, as a question names it: `step 3`, `the teacher evaluation`. */
   readonly what: string;
   readonly kind: TrialKind;
+  /** What the ids of its trials begin with. */
+  readonly batch: string;
   readonly trials: number;
   readonly start: (allowance: Allowance, begun: Done | undefined) => Promise<ChildHandle<ChildOutcome<Result, Done>>>;
 };
@@ -29,7 +32,10 @@ export async function withMoney<Result, Done>(run: Run, order: TrialsOrder<Resul
     const allowance = { capUsd: run.desk.maxUsd, spentUsd: run.facts.bookedUsd, perTrialUsd };
     const begun: Done | undefined = held?.done;
     const atOnce = Math.min(run.pinned.plan.trialConcurrency, order.trials - (held?.trials.done ?? 0));
-    const outcome: ChildOutcome<Result, Done> = await runChild(run, order.label, atOnce * perTrialUsd, () => order.start(allowance, begun));
+    const start = () => order.start(allowance, begun);
+    const outcome: ChildOutcome<Result, Done> = await batchCounted(run, order.batch, () =>
+      runChild(run, order.label, atOnce * perTrialUsd, start),
+    );
     if (outcome.kind === 'done') return outcome.result;
     held = outcome;
     run.facts.updateBegun = outcome.stage === 'update';

@@ -3,7 +3,7 @@ import type { BlobRef } from '../core/ids.ts';
 import type { KeptTrials, PlayedSlot } from '../core/run/kept-trials.ts';
 import type { RunPlan } from '../core/run/pinned-run.ts';
 import type { GuardState, MoneySoFar, StepResult, TrainingRef } from '../core/run/results.ts';
-import { slotsOf } from '../core/run/slots.ts';
+import { batchOfStep, slotsOf } from '../core/run/slots.ts';
 import { stepOfName } from '../core/run/step-name.ts';
 import type { PinnedTask, PublishedSampler } from '../core/run/trial.ts';
 import { billingPauseIn } from './broken-off.ts';
@@ -35,7 +35,7 @@ export async function step(input: StepInput, begun?: StepDone): Promise<ChildOut
   const state = begun ?? null;
   const ledger = ledgerOf(input.allowance, state);
   const tasks = begun?.tasks ?? (await briefActivities().drawStepTasks({ run, step: input.step }));
-  const slots = slotsOf(`${input.trialPrefix}-${stepMark(input.step)}`, tasks, plan.groupSize);
+  const slots = slotsOf(batchOfStep(input.trialPrefix, input.step), tasks, plan.groupSize);
   const pool = new TrialPool({ label: `step ${input.step}`, run, slots, state, ledger });
   const halt = await pool.fill(plan.trialConcurrency, (slot, open, reached) => sampleAndScore(input, slot, open, reached));
 
@@ -54,8 +54,6 @@ export async function step(input: StepInput, begun?: StepDone): Promise<ChildOut
     }
   });
 }
-
-const stepMark = (step: number) => `s${String(step).padStart(4, '0')}`;
 
 async function sampleAndScore(
   input: StepInput,

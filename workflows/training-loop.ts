@@ -4,6 +4,7 @@ import { isExhausted } from '../core/measures/billing.ts';
 import type { Usage } from '../core/measures/usage.ts';
 import type { Outcome } from '../core/run/phase.ts';
 import type { StepResult, TrainingRef } from '../core/run/results.ts';
+import { batchOfStep } from '../core/run/slots.ts';
 import { stepName } from '../core/run/step-name.ts';
 import type { PublishedSampler } from '../core/run/trial.ts';
 import { type ResumePoint, withCheckpoint } from '../core/training/checkpoints.ts';
@@ -54,6 +55,7 @@ function runStep(run: Run, number: number): Promise<StepResult> {
     label: `step ${number}`,
     what: `step ${number}`,
     kind: 'training',
+    batch: batchOfStep(trialPrefix, number),
     trials: Math.min(plan.tasksPerBatch, run.pinned.train.count) * plan.groupSize,
     start: (allowance, begun?: StepDone) => {
       const input = { run: ref, trialPrefix, plan, step: number, sampler: run.sampler, training: run.training, guard, money, allowance };

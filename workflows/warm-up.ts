@@ -1,7 +1,7 @@
 import { CancellationScope, startChild, workflowInfo } from '@temporalio/workflow';
 import type { BlobRef } from '../core/ids.ts';
 import type { WarmupProgress } from '../core/run/warm-up.ts';
-import { type CollectDone, collect } from './collect.ts';
+import { batchOfCollection, type CollectDone, collect } from './collect.ts';
 import { briefActivities, training } from './proxies.ts';
 import type { Run } from './run.ts';
 import { CHILD } from './run-child.ts';
@@ -51,6 +51,7 @@ async function collected(run: Run): Promise<BlobRef> {
     label: 'warm-up',
     what: "the teacher's play for the warm-up",
     kind: 'teacher',
+    batch: batchOfCollection(trialPrefix),
     trials: train.count * warmup.rolloutsPerTask,
     start: (allowance, begun?: CollectDone) => {
       const input = { run: ref, trialPrefix, plan, teacher, tasks: train, allowance };

@@ -12,11 +12,14 @@ export function sentIn(calls: readonly PaidCall[]): SentTokens {
   return { ...NOTHING_SENT, promptTokens: prompts('sample'), scoredTokens: prompts('score'), sampledTokens };
 }
 
-/** Calls that were sent and have no recorded answer, and submissions that the service lost. */
+/**
+ * Calls that were sent and have no recorded answer, and submissions that the service lost. A call that the service refused, or of which it
+ * keeps the answer back until it is paid, is none of them.
+ */
 export function lostIn(calls: readonly PaidCall[], of: string): LostCall[] {
   return calls.flatMap((call) => {
     const { kind, index: callIndex, promptTokens, mostSampledTokens: sampledTokens, outcome } = call;
-    const times = outcome === 'refused' ? 0 : outcome === null ? 1 : outcome.resubmissions;
+    const times = isAnswered(call) ? call.outcome.resubmissions : outcome === null ? 1 : 0;
     return Array<LostCall>(times).fill({ kind, of, callIndex, promptTokens, sampledTokens });
   });
 }

@@ -36,6 +36,8 @@ export type Entry =
   | ({ readonly type: 'answer'; readonly of: number } & CallAnswer)
   /** The service refused the call before it did anything. */
   | { readonly type: 'refused'; readonly of: number }
+  /** The service has taken the call and keeps its answer back until it is paid: it may be waited for again, by this name. */
+  | { readonly type: 'standing'; readonly of: number; readonly requestId: string }
   /** The attempt ended because its model answered wrongly. */
   | { readonly type: 'failing' }
   | { readonly type: 'finished'; readonly result: unknown };

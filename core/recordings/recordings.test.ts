@@ -121,6 +121,15 @@ describe('replay', () => {
     ]);
   });
 
+  it('a call that the service has and keeps back is waited for in its place, unless it was answered elsewhere', () => {
+    const standing: Entry = { type: 'standing', of: 0, requestId: 'req-0' };
+    expect(replayOf(intent(0, 'a'), standing).take('a')).toMatchObject({ index: 0, recorded: null, standing: { place: 0 } });
+    expect(replayOf(intent(0, 'a'), standing, answer(0, 100)).take('a')).toMatchObject({ recorded: { place: 0 }, standing: null });
+    const lostThenStanding = replayOf(intent(0, 'a'), intent(0, 'a'), { ...standing, of: 1 });
+    expect(lostThenStanding.take('a')).toMatchObject({ standing: { place: 1 } });
+    expect(replayOf(intent(0, 'a'), standing).take('b')).toMatchObject({ standing: null });
+  });
+
   it('goes on along the way of the attempt that came furthest', () => {
     const first = [intent(0, 'a'), answer(0, 100), intent(1, 'b'), answer(2, 101)];
     const second = [intent(1, 'x'), answer(4, 201), intent(2, 'y'), answer(6, 202)];
@@ -142,12 +151,14 @@ describe('books', () => {
     { type: 'refused', of: 3 },
     intent(0, 'd', { kind: 'score', who: 'teacher', promptTokens: 40, mostSampledTokens: 1 }),
     answer(5, 0, { sampledTokens: 1, cachedTokens: 15 }),
+    intent(3, 'e'),
+    { type: 'standing', of: 7, requestId: 'req-0' },
   ]);
 
   it('what was sent is what was answered', () =>
     expect(sentIn(calls)).toEqual({ promptTokens: 10, sampledTokens: 4, scoredTokens: 40, trainedTokens: 0 }));
 
-  it('lost is what has no answer, and every submission in vain; a refused call is not', () =>
+  it('lost is what has no answer, and every submission in vain; a refused call and one that stands are not', () =>
     expect(lostIn(calls, 'trial')).toEqual([
       { kind: 'sample', of: 'trial', callIndex: 0, promptTokens: 10, sampledTokens: 28 },
       { kind: 'sample', of: 'trial', callIndex: 1, promptTokens: 10, sampledTokens: 28 },

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { boundOf, needsConfirmation } from './cost-confirmation.ts';
+import { boundOf, costText, needsConfirmation } from './cost-confirmation.ts';
 
 it.each([
   { fullyPriced: true, maxUsd: null, yes: true, asks: false },
@@ -8,6 +8,21 @@ it.each([
   { fullyPriced: true, maxUsd: 5, yes: false, asks: true },
 ])('priced $fullyPriced, cap $maxUsd, yes $yes: asks $asks', ({ asks, ...known }) => {
   expect(needsConfirmation(known)).toBe(asks);
+});
+
+it.each([
+  ['everything priced', 'about $2.50', [2, 0.5]],
+  ['some of it', 'about $2.00 and the unknown cost of student_train', [2, null]],
+  ['nothing', 'the unknown cost of student_sample, student_train', [null, null]],
+] as const)('says what it is going to cost, %s', (_, text, usd) => {
+  const lines = (['student_sample', 'student_train'] as const).map((meter, i) => ({
+    meter,
+    tokens: 9,
+    pricePerMtokUsd: usd[i] ?? null,
+    usd: usd[i] ?? null,
+  }));
+  const unpricedMeters = lines.filter((line) => line.usd === null).map(({ meter }) => meter);
+  expect(costText({ lines, pricedUsd: lines.reduce((sum, line) => sum + (line.usd ?? 0), 0), unpricedMeters })).toBe(text);
 });
 
 it('the bound names what a cap cannot see, and the prices that would change that', () => {

@@ -1,6 +1,6 @@
 import type { CostEstimate } from '../estimate/cost.ts';
 import type { Meter } from '../measures/meters.ts';
-import { missingPrices } from '../measures/spend.ts';
+import { isUnknown, missingPrices } from '../measures/spend.ts';
 
 /** What is known of a run's cost before it starts. */
 export type KnownCost = { readonly fullyPriced: boolean; readonly maxUsd: number | null };
@@ -13,6 +13,13 @@ export function isBounded({ fullyPriced, maxUsd }: KnownCost): boolean {
 /** Must a person say yes to the cost? `yes` answers in advance, where the spend is bounded. */
 export function needsConfirmation(cost: KnownCost & { readonly yes: boolean }): boolean {
   return !(cost.yes && isBounded(cost));
+}
+
+/** What a run is going to cost, in words. Where nothing has a price there is no sum, not one of zero. */
+export function costText({ lines, pricedUsd, unpricedMeters }: Pick<CostEstimate, 'lines' | 'pricedUsd' | 'unpricedMeters'>): string {
+  const unknown = `the unknown cost of ${unpricedMeters.join(', ')}`;
+  if (isUnknown({ lines, blindTo: unpricedMeters })) return unknown;
+  return `about $${pricedUsd.toFixed(2)}${unpricedMeters.length === 0 ? '' : ` and ${unknown}`}`;
 }
 
 /** What bounds a run's spend, as data. */

@@ -11,6 +11,9 @@ export function batchOf(trialId: string): string | null {
   return /^(.+)-\d{3,}-\d+(-r\d+)?$/.exec(trialId)?.[1] ?? null;
 }
 
+/** The batch of a step. */
+export const batchOfStep = (trialPrefix: string, step: number) => `${trialPrefix}-s${String(step).padStart(4, '0')}`;
+
 /** The step whose batch that is; null for one of an evaluation or a warm-up. */
 export function stepOfBatch(batch: string): number | null {
   const digits = /-s(\d+)$/.exec(batch)?.[1];

@@ -1,5 +1,5 @@
+import type { Completion } from './completion.ts';
 import type { ChatRenderer } from './renderer.ts';
-import type { Completion } from './session.ts';
 import type { ChatRequest } from './wire.ts';
 
 /** What an answer needs besides the call itself. `createdS` is a Unix time in seconds. */

@@ -32,7 +32,9 @@ export type GatewayOptions = {
   readonly pingMs?: number;
 };
 
-/** A trial's door to the model, open until disposed. `record()` works after that too. */
+/**
+ * A trial's door to the model, open until disposed, which waits for calls that its sampler does not break off. `record()` works after that too.
+ */
 export interface GatewaySession extends AsyncDisposable {
   /** Base URL for an OpenAI client: `<url>/t/<trialId>/v1`. */
   readonly apiBase: string;
@@ -90,7 +92,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
         apiBase: `${url}/t/${encodeURIComponent(trial.trialId)}/v1`,
         apiKey: session.apiKey,
         record: () => session.record(),
-        [Symbol.asyncDispose]: async () => end(trial.trialId, session),
+        [Symbol.asyncDispose]: async () => {
+          end(trial.trialId, session);
+          await session.quiet();
+        },
       };
     },
     close,

@@ -1,8 +1,9 @@
 import { createAdaptorServer } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { type AnswerContext, chatCompletion, completionEvents, event } from './answer.ts';
+import type { Completion } from './completion.ts';
 import { GatewayError } from './errors.ts';
-import { type Completion, type TrialSession, trialEnded } from './session.ts';
+import { type TrialSession, trialEnded } from './session.ts';
 import { type ChatRequest, parseChatRequest } from './wire.ts';
 
 const BEARER = /^Bearer +(\S+) *$/i;

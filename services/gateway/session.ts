@@ -1,6 +1,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import type { TrialId } from '../../core/ids.ts';
 import type { TrialUse } from '../../core/money/trial-limit.ts';
+import { type Completion, noticeOf } from './completion.ts';
 import { ConversationTree, type PlacedPrompt } from './conversation.ts';
 import {
   contextOverflow,
@@ -12,7 +13,7 @@ import {
   usdLimitReached,
 } from './errors.ts';
 import { type CallNotice, type ModelFailure, type TrialRecord, TrialRecorder } from './record.ts';
-import type { ChatRenderer, ParsedTurn } from './renderer.ts';
+import type { ChatRenderer } from './renderer.ts';
 import { checkSample } from './sample-check.ts';
 import type { SampleResult, TokenSampler } from './token-sampler.ts';
 import { type ChatRequest, extraStopTokens, refuseUnsupported } from './wire.ts';
@@ -40,18 +41,6 @@ export type TrialOptions = {
   readonly onCall?: (call: CallNotice) => void | Promise<void>;
 };
 
-/** A recorded call, for the answer. */
-export type Completion = {
-  readonly callIndex: number;
-  readonly prompt: Int32Array;
-  readonly sampled: Int32Array;
-  readonly logprobs: Float64Array;
-  readonly maskedTokens: number;
-  readonly stop: 'stop' | 'length';
-  readonly cachedPromptTokens: number;
-  readonly said: ParsedTurn;
-};
-
 /** The server's side of a trial: checks the key, samples, records. */
 export class TrialSession {
   readonly options: TrialOptions;
@@ -60,6 +49,7 @@ export class TrialSession {
   readonly #recorder = new TrialRecorder();
   readonly #tree: ConversationTree;
   readonly #inFlight = new Set<AbortController>();
+  readonly #underWay = new Set<Promise<unknown>>();
   readonly #reserved = new Set<TrialUse['inFlight'][number]>();
   #ended = false;
 
@@ -78,6 +68,11 @@ export class TrialSession {
     return this.#recorder.snapshot();
   }
 
+  /** Resolves when no call is under way: what was sampled for nobody is in the record by then. */
+  async quiet(): Promise<void> {
+    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
+  }
+
   /** Aborts calls in flight; they are answered with 410 and not recorded. */
   end(): void {
     this.#ended = true;
@@ -85,7 +80,14 @@ export class TrialSession {
   }
 
   /** @throws GatewayError ready to be sent; after one on the model's side `record().failure` is set. */
-  async complete(request: ChatRequest, clientGone: AbortSignal): Promise<Completion> {
+  complete(request: ChatRequest, clientGone: AbortSignal): Promise<Completion> {
+    const completion = this.#complete(request, clientGone);
+    const settled = completion.catch(() => {}).finally(() => this.#underWay.delete(settled));
+    this.#underWay.add(settled);
+    return completion;
+  }
+
+  async #complete(request: ChatRequest, clientGone: AbortSignal): Promise<Completion> {
     refuseUnsupported(request, this.options);
     this.#refuseBeyondMaxCalls();
     const call = new AbortController();
@@ -101,7 +103,7 @@ export class TrialSession {
       const maxTokens = Math.min(roomTokens, this.#affordable(placed.prompt));
       const reserved = { promptTokens: placed.prompt.length, maxTokens };
       this.#reserved.add(reserved);
-      const said = await this.#sample(placed, { maxTokens, extraStops, signal: call.signal }).finally(() =>
+      const said = await this.#sample(placed, { maxTokens, roomTokens, extraStops, signal: call.signal }).finally(() =>
         this.#reserved.delete(reserved),
       );
       if (maxTokens < roomTokens && said.stop === 'length') this.#recorder.usdLimited();
@@ -116,7 +118,12 @@ export class TrialSession {
 
   async #sample(
     placed: PlacedPrompt,
-    { maxTokens, extraStops, signal }: { maxTokens: number; extraStops: readonly number[]; signal: AbortSignal },
+    {
+      maxTokens,
+      roomTokens,
+      extraStops,
+      signal,
+    }: { maxTokens: number; roomTokens: number; extraStops: readonly number[]; signal: AbortSignal },
   ): Promise<Completion> {
     const { sampler, renderer, temperature } = this.options;
     const { prompt } = placed;
@@ -125,7 +132,9 @@ export class TrialSession {
     let result: SampleResult;
     try {
       signal.throwIfAborted();
-      result = await sampler.sample({ prompt, maxTokens, temperature, stopTokens: [...renderer.stopTokens, ...extraStops], signal });
+      const stopTokens = [...renderer.stopTokens, ...extraStops];
+      const limits = roomTokens === maxTokens ? { maxTokens } : { maxTokens, roomTokens };
+      result = await sampler.sample({ prompt, ...limits, temperature, stopTokens, signal });
     } catch (cause) {
       throw this.#samplingFailed(cause, signal);
     }
@@ -135,7 +144,7 @@ export class TrialSession {
       throw this.#gone();
     }
     const completion = this.#keep(placed, result, { maxTokens, extraStops, version });
-    await this.options.onCall?.(notice(completion, samplingMs));
+    await this.options.onCall?.(noticeOf(completion, samplingMs));
     return completion;
   }
 
@@ -216,11 +225,6 @@ function kindOf(cause: unknown): ModelFailure['kind'] {
   if (cause instanceof SamplerBusy) return 'busy';
   if (cause instanceof SamplerUnpaid) return 'unpaid';
   return cause instanceof SamplerUnavailable ? 'unavailable' : 'failed';
-}
-
-function notice(completion: Completion, samplingMs: number): CallNotice {
-  const { callIndex, prompt, sampled, cachedPromptTokens, maskedTokens, stop } = completion;
-  return { callIndex, promptTokens: prompt.length, cachedPromptTokens, sampledTokens: sampled.length, maskedTokens, stop, samplingMs };
 }
 
 export function trialEnded(): GatewayError {

@@ -2,6 +2,8 @@
 export type SampleRequest = {
   readonly prompt: Int32Array;
   readonly maxTokens: number;
+  /** The same, were it not for what the trial may still cost: the same call of another attempt has the same. Absent: `maxTokens`. */
+  readonly roomTokens?: number;
   readonly temperature: number;
   readonly stopTokens: readonly number[];
   readonly seed?: number;

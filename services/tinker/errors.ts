@@ -1,3 +1,5 @@
+import type { CallFate } from './call-fate.ts';
+
 /** Where the service says a waiting request stands; `unknown` for a word it does not define. */
 export type QueueState = 'active' | 'paused_capacity' | 'paused_rate_limit' | 'unknown';
 
@@ -13,6 +15,8 @@ export type ErrorContext = {
   readonly retryAfterMs?: number | null;
   /** The service's own words. */
   readonly detail?: string | null;
+  /** What became of the call, where it is known: see `callFate`. */
+  readonly fate?: CallFate | null;
   readonly cause?: unknown;
 };
 
@@ -24,6 +28,8 @@ export abstract class TinkerError extends Error {
   readonly queueState: QueueState | null;
   readonly retryAfterMs: number | null;
   readonly detail: string | null;
+  /** What became of the call, where that was said; `callFate` knows it of every failure. */
+  readonly fate: CallFate | null;
 
   constructor(message: string, context: ErrorContext) {
     super(`${context.call}: ${message}`, context.cause === undefined ? {} : { cause: context.cause });
@@ -34,23 +40,25 @@ export abstract class TinkerError extends Error {
     this.queueState = context.queueState ?? null;
     this.retryAfterMs = context.retryAfterMs ?? null;
     this.detail = context.detail ?? null;
+    this.fate = context.fate ?? null;
+  }
+
+  /** The same failure, with what else is known of it. */
+  as(context: Partial<ErrorContext>, words = (said: string) => said): TinkerError {
+    const Kind = this.constructor as new (message: string, context: ErrorContext) => TinkerError;
+    return new Kind(words(this.message.slice(`${this.call}: `.length)), { ...this, cause: this, ...context });
   }
 }
 
 /** The same failure, as one of this future. */
 export function ofRequest(error: unknown, requestId: string): unknown {
-  return error instanceof TinkerError ? reworded(error, (said) => said, { requestId }) : error;
+  return error instanceof TinkerError ? error.as({ requestId }) : error;
 }
 
 /** The same failure, as that of a later call which is not even sent because of it. */
 export function ofEarlierCall(error: unknown): unknown {
   if (!(error instanceof TinkerError)) return error;
-  return reworded(error, (said) => `not sent: an earlier call of this client failed: ${said}`, {});
-}
-
-function reworded(error: TinkerError, words: (said: string) => string, context: Partial<ErrorContext>): TinkerError {
-  const Kind = error.constructor as new (message: string, context: ErrorContext) => TinkerError;
-  return new Kind(words(error.message.slice(`${error.call}: `.length)), { ...error, ...context, cause: error });
+  return error.as({ fate: 'unsent' }, (said) => `not sent: an earlier call of this client failed: ${said}`);
 }
 
 /** A setting is missing or wrong before anything was sent: set it and connect again. */

@@ -1,5 +1,6 @@
 /** A client of the Tinker protocol. See README.md. */
 
+export { type CallFate, callFate, ofUnsentCall } from './call-fate.ts';
 export { type ClientOptions, type ConnectOptions, type FinishReason, TinkerClient } from './client.ts';
 export {
   BadRequest,

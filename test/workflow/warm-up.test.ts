@@ -30,7 +30,7 @@ function observedWarmup() {
   const noting = notingIn(calls);
   const activities: Partial<AllActivities> = {
     runTrial: noting(({ trialId, who, model, maxTurns }) => `trial ${trialId} ${who} ${model.version} ${maxTurns}`, fake.runTrial),
-    keepTrajectories: noting(({ trials }) => `keep ${trials.count}`, fake.keepTrajectories),
+    keepTrajectories: noting(({ trials, areAll }) => `keep ${trials.count}${areAll ? '' : ' so far'}`, fake.keepTrajectories),
     gatherWarmup: noting(({ list }) => `gather ${list}`, fake.gatherWarmup),
     openTraining: noting(() => 'open', fake.openTraining),
     trainWarmup: noting(({ update, places, training }) => `update ${update} on ${places} at ${training.at.nextSeqId}`, fake.trainWarmup),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Release } from '../back-pressure/semaphore.ts';
+import { ofTakenCall } from '../call-fate.ts';
 import { ServiceFailed } from '../errors.ts';
 import type { Call, Caller } from '../http/caller.ts';
 import { type Failure, futureError, type Subject } from '../http/classify.ts';
@@ -88,6 +89,8 @@ export async function retrieve(
         release ??= await caller.backPressure.response(said.sizeBytes, untilClosed);
       }
     }
+  } catch (error) {
+    throw ofTakenCall(error);
   } finally {
     release?.();
   }

@@ -1,3 +1,4 @@
+import type { CallFate } from '../call-fate.ts';
 import {
   BadRequest,
   BillingPaused,
@@ -36,10 +37,10 @@ export type Failure = {
   readonly cause?: unknown;
 };
 
-/** The one place that maps an HTTP outcome to an error class. */
-export function errorOf(failure: Failure, call: string, subject: Subject): TinkerError {
+/** The one place that maps an HTTP outcome to an error class. `fate` is what became of the call. */
+export function errorOf(failure: Failure, call: string, subject: Subject, fate: CallFate = 'unknown'): TinkerError {
   const { status, detail } = failure;
-  const context: ErrorContext = { call, ...failure };
+  const context: ErrorContext = { call, ...failure, fate };
   if (failure.isTooLarge) return new ServiceFailed(detail, context);
   switch (status) {
     case null:
@@ -66,13 +67,13 @@ export function errorOf(failure: Failure, call: string, subject: Subject): Tinke
 }
 
 /** A call that waits in a queue of a service that answers, but where nothing completes. */
-export function stalledError(failure: Failure, call: string, stalledForMs: number): TinkerError {
+export function stalledError(failure: Failure, call: string, stalledForMs: number, fate: CallFate = 'unknown'): TinkerError {
   const { detail, queueState, retryAfterMs } = failure;
   const queue = `${queueState ?? 'no state given'}${detail === '' ? '' : `, ${detail}`}`;
   if (retryAfterMs !== null) {
-    return new RetryLater(`the service asks to come back in ${Math.round(retryAfterMs / 1000)} s (${queue})`, { call, ...failure });
+    return new RetryLater(`the service asks to come back in ${Math.round(retryAfterMs / 1000)} s (${queue})`, { call, ...failure, fate });
   }
-  return new RetryLater(`nothing has completed for ${Math.round(stalledForMs / 1000)} s (queue: ${queue})`, { call, ...failure });
+  return new RetryLater(`nothing has completed for ${Math.round(stalledForMs / 1000)} s (queue: ${queue})`, { call, ...failure, fate });
 }
 
 /** A future that ended with `{error, category}`. Only the category `user` says that the request was at fault. */

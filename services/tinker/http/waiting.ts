@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { type CallFate, pollFate, submissionFate } from '../call-fate.ts';
 import type { Call, Caller } from './caller.ts';
 import { errorOf, type Failure, stalledError } from './classify.ts';
 import { isHeldPoll, isSignOfLife, type RetryState, retryOf } from './retry.ts';
@@ -15,6 +16,8 @@ export class Waiting {
   #kind: string | null = null;
   #badRequests = 0;
   #proxyRejections = 0;
+  /** An earlier try may have been taken by the service. */
+  #isUnclear = false;
   #failingSinceMs: number | null = null;
   #idempotencyKey = newIdempotencyKey();
   /** With that key. */
@@ -46,8 +49,9 @@ export class Waiting {
     const state = this.#state(call, failure);
     const retry = retryOf(failure, state, { ...this.#caller.connection, ...call.limits });
     const known = call.requestId === undefined ? failure : { ...failure, requestId: call.requestId };
-    if (retry === 'stalled') throw stalledError(known, call.path, state.stalledForMs);
-    if (retry === null) throw errorOf(known, call.path, call.subject);
+    const fate = this.#fate(failure, call);
+    if (retry === 'stalled') throw stalledError(known, call.path, state.stalledForMs, fate);
+    if (retry === null) throw errorOf(known, call.path, call.subject, fate);
     this.#count(failure);
     if (retry.isOfTransport) this.#repetitions++;
     else this.#newAttempt();
@@ -61,6 +65,17 @@ export class Waiting {
     };
     this.#caller.noteWait(this.sinceMs, reported);
     await this.#caller.sleep(retry.delayMs, call.signal);
+  }
+
+  /**
+   * Of a sample that brought no clear answer before, nobody knows whether the service has its number. A training call may be made again
+   * under its own: a refusal is the service's last word on it.
+   */
+  #fate({ status }: Failure, { phase }: Call): CallFate {
+    if (phase === 'poll' || phase === 'feed') return pollFate(status);
+    const fate = submissionFate(status);
+    this.#isUnclear ||= fate === 'unknown' && phase === 'sample';
+    return this.#isUnclear ? 'unknown' : fate;
   }
 
   #state({ body, phase }: Call, failure: Failure): RetryState {

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { BillingPaused, ResubmitSample, SessionLost } from '../errors.ts';
+import { callFate, ofResubmittedCall, ofTakenCall, ofUnsentCall } from '../call-fate.ts';
+import { ResubmitSample, SessionLost } from '../errors.ts';
 import { promiseSchema } from '../futures/answers.ts';
 import { sampleOf } from '../futures/decode-result.ts';
 import { type Future, retrieve, submit } from '../futures/futures.ts';
 import { unlessAborted } from '../http/abort.ts';
 import type { Caller } from '../http/caller.ts';
-import type { Failure } from '../http/classify.ts';
 import type { HttpAnswer } from '../http/http.ts';
 import { parseJson } from '../http/parse-answer.ts';
 import { backoffMs } from '../http/retry.ts';
@@ -24,14 +24,17 @@ type Session = {
   readonly unusedSeqIds: number[];
 };
 
-/** The call that submits a sample: where it fails, there was none to be lost. */
-const SUBMISSION = 'asample';
 /** A sample that is lost this often in a row is not lost by chance. */
 const LONGEST_LOSING_STREAK = 8;
 const CANCEL_TIMEOUT_MS = 30_000;
 const SEQ_IDS_OF_A_CLONE = 1_000_000_000;
 /** Above it a seq_id is no exact number any more. */
 const HIGHEST_CLONE = 9_000_000;
+
+/** What failed came before the sample was sent. */
+const unsent = (error: unknown): never => {
+  throw ofUnsentCall(error);
+};
 
 /** For a sampler that cannot know which clones there are. */
 export function randomClone(): number {
@@ -57,26 +60,32 @@ export class SampleDispatch {
     this.#session = Promise.resolve(this.#newSession(sessionId, clone));
   }
 
-  /** Every submission has its own seq_id: a repeated one would bring the lost result back. */
-  async run(options: AsampleOptions, signal: AbortSignal | undefined): Promise<DispatchedSample> {
+  /**
+   * Every submission has its own seq_id: a repeated one would bring the lost result back. `standing` is the request id of the same sample
+   * where the service has taken it before: nothing is submitted unless it lost that one.
+   */
+  async run(options: AsampleOptions, signal: AbortSignal | undefined, standing?: string): Promise<DispatchedSample> {
+    let resubmissions = 0;
     // Samples that one poll serves are not counted.
     const release = this.#usesFeed ? () => {} : await this.#caller.backPressure.sample(this.#caller.untilClosed(signal));
     try {
-      let resubmissions = 0;
       for (let losses = 0; ; losses++) {
         const opened = this.#session;
         const session = await unlessAborted(opened, signal);
         try {
-          const sample = await this.#attempt(session, options, signal);
+          const known = losses === 0 ? this.#taken(session, options, standing) : null;
+          const sample = await this.#attempt(session, options, signal, known);
           return resubmissions === 0 ? sample : { ...sample, resubmissions };
         } catch (error) {
           const isLost = error instanceof SessionLost || (error instanceof ResubmitSample && this.#mayResubmit(options));
           if (!isLost || losses >= LONGEST_LOSING_STREAK) throw error;
-          if (error.call !== SUBMISSION) resubmissions++;
-          if (error instanceof SessionLost) await unlessAborted(this.#reopen(opened), signal);
+          if (callFate(error) !== 'refused') resubmissions++;
+          if (error instanceof SessionLost) await unlessAborted(this.#reopen(opened), signal).catch(unsent);
         }
         await this.#caller.sleep(backoffMs(losses), signal);
       }
+    } catch (error) {
+      throw resubmissions === 0 ? error : ofResubmittedCall(error);
     } finally {
       release();
     }
@@ -87,9 +96,20 @@ export class SampleDispatch {
     return this.#flags.mayResubmit || (includePromptLogprobs && maxTokens === 1);
   }
 
-  async #attempt(session: Session, options: AsampleOptions, signal: AbortSignal | undefined): Promise<DispatchedSample> {
-    const known = this.#unpaid.take(session.id, options);
-    if (known) return this.#completed(session, known, options, signal);
+  /** The same sample, where the service has taken it before and kept it back. */
+  #taken(session: Session, options: AsampleOptions, standing: string | undefined): Future | null {
+    const known = this.#unpaid.take(session.id, options, standing);
+    return known ?? (standing === undefined ? null : { requestId: standing, type: 'Sample', subject: 'sample' });
+  }
+
+  async #attempt(
+    session: Session,
+    options: AsampleOptions,
+    signal: AbortSignal | undefined,
+    known: Future | null,
+  ): Promise<DispatchedSample> {
+    // It may be of another sampling session, of whose samples this one's feed says nothing.
+    if (known) return this.#completed({ ...session, feed: null }, known, options, signal);
     const expectationEnds = session.feed?.expectOne();
     const future = await this.#submit(session, options, signal).catch((error) => {
       expectationEnds?.();
@@ -116,30 +136,26 @@ export class SampleDispatch {
       return { ...sampleOf(result, future, this.#caller), sequenceIds: future.sampleSequenceIds ?? [], requestId: future.requestId };
     } catch (error) {
       if (signal?.aborted && this.#flags.mayCancel()) this.#cancel(future.requestId);
-      if (error instanceof BillingPaused) this.#unpaid.keep(session.id, options, future);
-      throw error;
+      const failure = ofTakenCall(error);
+      if (callFate(failure) === 'standing') this.#unpaid.keep(session.id, options, future);
+      throw failure;
     }
   }
 
   async #submit(session: Session, options: AsampleOptions, signal: AbortSignal | undefined): Promise<Future> {
     const seqId = session.unusedSeqIds.shift() ?? session.nextSeqId++;
-    // Of a try that brought no answer nobody knows whether the service took the number for this prompt.
-    let isRefused = true;
-    const common = { method: 'POST', path: SUBMISSION, phase: 'sample', subject: 'sampling session', signal } as const;
+    const common = { method: 'POST', path: 'asample', phase: 'sample', subject: 'sampling session', signal } as const;
     const call = {
       ...common,
       body: asampleBody(session.id, seqId, options),
       headers: { 'x-tinker-sampling-backpressure': '1' },
       reserves: { bytes: promptBytes(options.prompt), of: 'sample' },
       onLateAnswer: this.#flags.mayCancel() ? (answer: HttpAnswer) => this.#cancelLate(answer) : undefined,
-      onFailure: ({ status }: Failure) => {
-        isRefused &&= status === 402 || status === 429;
-      },
     } as const;
     try {
       return await submit(this.#caller, call, 'Sample', 'sample');
     } catch (error) {
-      if (error instanceof BillingPaused && isRefused) session.unusedSeqIds.push(seqId);
+      if (callFate(error) === 'unpaid') session.unusedSeqIds.push(seqId);
       throw error;
     }
   }

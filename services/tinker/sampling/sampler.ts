@@ -17,6 +17,8 @@ export type SampleRequest = {
   /** Token ids that end the sequence; an empty list means that only `maxTokens` ends it. */
   readonly stopTokens: readonly number[];
   readonly seed?: number;
+  /** The request id of the very same sample, which the service took before and kept back for want of payment: it is waited for, not made again. */
+  readonly standing?: string;
   readonly signal?: AbortSignal;
 };
 
@@ -59,6 +61,8 @@ export type SampleAllRequest = {
   readonly promptLogprobsLastN?: number;
   /** Keep what the loss `stable_reinforce` needs. Default false. */
   readonly recordStabilityInfo?: boolean;
+  /** See `SampleRequest`. */
+  readonly standing?: string;
   readonly signal?: AbortSignal;
 };
 
@@ -77,6 +81,8 @@ export type ScoreOptions = {
   readonly topK?: number;
   /** Score only the last so many tokens, 1 .. length - 1; NaN before them. */
   readonly lastN?: number;
+  /** See `SampleRequest`. */
+  readonly standing?: string;
   readonly signal?: AbortSignal;
 };
 
@@ -113,19 +119,20 @@ export class Sampler {
    * @throws as `sample`
    */
   async sampleAll(request: SampleAllRequest): Promise<SampleAll> {
-    const { signal, ...options } = request;
-    return sampleAllOf(await this.#dispatch.run(options, signal), request);
+    const { signal, standing, ...options } = request;
+    return sampleAllOf(await this.#dispatch.run(options, signal, standing), request);
   }
 
   /**
    * Scores every token of a sequence, on request with the `topK` likeliest tokens at each position. Costs the prefill and one sampled token.
    * @throws as `sample`
    */
-  async promptLogprobs(tokens: Int32Array, { topK = 0, lastN, signal }: ScoreOptions = {}): Promise<PromptScores> {
+  async promptLogprobs(tokens: Int32Array, { topK = 0, lastN, standing, signal }: ScoreOptions = {}): Promise<PromptScores> {
     const asked = { prompt: tokens, maxTokens: 1, includePromptLogprobs: true, topkPromptLogprobs: topK };
     const request = {
       ...asked,
       ...(lastN === undefined ? {} : { promptLogprobsLastN: lastN }),
+      ...(standing === undefined ? {} : { standing }),
       ...(signal === undefined ? {} : { signal }),
     };
     return promptScores(await this.sampleAll(request), tokens.length, topK);

@@ -14,11 +14,13 @@ export class UnpaidSamples {
     this.#kept.set(key, [...(this.#kept.get(key) ?? []), future]);
   }
 
-  /** The oldest that answers this request, once; null when there is none. */
-  take(sessionId: string, options: AsampleOptions): Future | null {
+  /** The oldest that answers this request, or the one of this id, once; null when there is none. */
+  take(sessionId: string, options: AsampleOptions, requestId?: string): Future | null {
     if (this.#kept.size === 0) return null;
     const key = keyOf(sessionId, options);
-    const [future = null, ...others] = this.#kept.get(key) ?? [];
+    const kept = this.#kept.get(key) ?? [];
+    const future = kept.find((one) => requestId === undefined || one.requestId === requestId) ?? null;
+    const others = kept.filter((one) => one !== future);
     if (others.length > 0) this.#kept.set(key, others);
     else this.#kept.delete(key);
     return future;
