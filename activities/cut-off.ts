@@ -59,7 +59,7 @@ export function createCutOffActivities({ records, objects }: CutOffDeps) {
 async function booksOf(objects: ObjectStore, runId: string, batch: string): Promise<BookName[]> {
   const prefix = callsPrefix(runId);
   const found = new Map<string, BookName>();
-  for await (const { key } of objects.list(`${prefix}${batch}-`)) {
+  for await (const { key } of objects.list(prefix)) {
     const [of = '', kind] = key.slice(prefix.length).split('/');
     if (batchOf(of) === batch && (kind === 'sample' || kind === 'score')) found.set(`${of}/${kind}`, { of: of as TrialId, kind });
   }

@@ -74,10 +74,9 @@ export class FencedLog {
   }
 
   private async read(): Promise<readonly Uint8Array[]> {
-    const keys: string[] = [];
-    for await (const { key } of this.objects.list(this.prefix)) keys.push(key);
+    const known = await listed(this.objects, this.prefix);
     // What is listed late is read all the same: entries follow one another without a gap.
-    const entries = await Promise.all(keys.map((_, place) => this.objects.get(this.keyOf(place))));
+    const entries = await Promise.all(known.map((_, place) => this.objects.get(this.keyOf(place))));
     for (let place = entries.length; entries.at(-1) !== null && place < MOST_ENTRIES; place++)
       entries.push(await this.objects.get(this.keyOf(place)));
     const end = entries.indexOf(null);
