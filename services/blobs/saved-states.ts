@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { StatePath } from '../../core/ids.ts';
 import type { SavedState } from '../../core/training/saved-state.ts';
 import { listed, type ObjectStore } from './object-store.ts';
-import { RUNS } from './run-keys.ts';
+import { placeOf } from './run-keys.ts';
 
 const Line: z.ZodType<SavedState> = z.strictObject({
   name: z.string(),
@@ -18,7 +18,7 @@ export class SavedStates {
 
   constructor(objects: ObjectStore, runId: string) {
     this.objects = objects;
-    this.prefix = `${RUNS}${runId}/states/`;
+    this.prefix = `${placeOf(runId)}states/`;
   }
 
   /** Enters a state behind the others; one that stands there last already is not entered again. */

@@ -1,10 +1,10 @@
-import type { ObjectStore } from '../blobs/object-store.ts';
+import { createOrFind, listed, type ObjectStore } from './object-store.ts';
 
 /** A write to a log that somebody else has taken over: whoever wrote it must stop, its work goes on elsewhere. */
 export class StaleAttempt extends Error {
   override readonly name = 'StaleAttempt';
-  constructor(prefix: string) {
-    super(`a newer attempt has taken over ${prefix}: nothing more of this one is recorded`);
+  constructor(what: string) {
+    super(`a newer attempt has taken over ${what}: nothing more of this one is recorded`);
   }
 }
 
@@ -64,13 +64,10 @@ export class FencedLog {
     return place;
   }
 
-  /** True when the entry is ours; also where it was written by a try of this very call that brought no answer. */
+  /** True when the entry is ours. */
   private async place(place: number, bytes: Uint8Array): Promise<boolean> {
     if (place >= MOST_ENTRIES) throw new Error(`${this.prefix} is full`);
-    const key = this.keyOf(place);
-    if (await this.objects.create(key, bytes)) return true;
-    const found = await this.objects.get(key);
-    return found !== null && Buffer.compare(found, bytes) === 0;
+    return createOrFind(this.objects, this.keyOf(place), bytes);
   }
 
   private async read(): Promise<readonly Uint8Array[]> {
