@@ -59,6 +59,11 @@ export function addUsage(...parts: readonly Usage[]): Usage {
 /** How many calls were lost, listed or not. */
 export const lostCalls = ({ lost, lostBefore = 0 }: Pick<Usage, 'lost' | 'lostBefore'>): number => lost.length + lostBefore;
 
+/** The same with its lost calls counted, and not listed any more. */
+export function withoutLostList<Taken extends Usage>(taken: Taken): Taken {
+  return taken.lost.length === 0 ? taken : { ...taken, lost: [], lostBefore: lostCalls(taken) };
+}
+
 export function addPaid(...parts: readonly Paid[]): Paid {
   return { ...addUsage(...parts), usd: parts.reduce((sum, { usd }) => sum + usd, 0) };
 }

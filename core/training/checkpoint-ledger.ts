@@ -36,7 +36,7 @@ export type LedgerEntry = {
 /** A state that training can be rebuilt from; the base model, before any training, has no path. */
 export type TrainingBase = { readonly name: string; readonly step: number; readonly path: StatePath | null };
 
-export const BASE_MODEL: TrainingBase = { name: 'base model', step: 0, path: null };
+const BASE_MODEL: TrainingBase = { name: 'base model', step: 0, path: null };
 
 export type CheckpointLedger = {
   /** What the run started from: the last resort of a rebuild. It is not the run's own to keep or to delete. */
