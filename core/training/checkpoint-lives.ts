@@ -42,6 +42,16 @@ export function tendPlan(ledger: CheckpointLedger, pins: Pins, rules: KeepRules,
   };
 }
 
+/** A plan in words, for whoever watches. */
+export function planText({ look, renew, remove }: TendPlan): string {
+  const parts: readonly (readonly [number, string])[] = [
+    [look.length, 'look at'],
+    [renew.length, 'renew'],
+    [remove.length, 'delete'],
+  ];
+  return parts.flatMap(([count, what]) => (count > 0 ? [`${what} ${count}`] : [])).join(', ');
+}
+
 export const isNothing = ({ look, renew, remove }: TendPlan): boolean => look.length + renew.length + remove.length === 0;
 
 /** When something is due next, in ms since the epoch; null when nothing ever is. */
