@@ -3,28 +3,12 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Worker } from '@temporalio/worker';
 import { beatAlways } from './activities/beating.ts';
-import { createBranchCheckActivities } from './activities/branch-check.ts';
-import { createCheckpointActivities } from './activities/checkpoints.ts';
-import { createCutOffActivities } from './activities/cut-off.ts';
-import { createEvaluationActivities } from './activities/evaluation.ts';
-import { createInputActivities } from './activities/inputs.ts';
+import { controlActivities, rolloutActivities, trainingActivities } from './activities/by-role.ts';
 import { createKeepTrainingActivities } from './activities/keep-training.ts';
-import { createKeptTrialsActivities } from './activities/kept-trials.ts';
-import { createMetricsActivities } from './activities/metrics.ts';
-import { createMirrorActivities } from './activities/mirror.ts';
 import { type Connect, ModelAccess } from './activities/model-access.ts';
-import { createPreflightActivities, createSandboxActivities } from './activities/preflight.ts';
-import { createPromotionActivities } from './activities/promotion.ts';
-import { createRolloutActivities } from './activities/rollouts.ts';
-import { runFiles } from './activities/run-files.ts';
 import { RunRecords } from './activities/run-records.ts';
-import { createTeacherActivities } from './activities/teacher.ts';
-import { createTrainingActivities, type TrainingDeps } from './activities/training.ts';
-import { createWarmupActivities } from './activities/warm-up.ts';
-import { createWarmupTrainingActivities } from './activities/warm-up-training.ts';
+import type { TrainingDeps } from './activities/training.ts';
 import { workMetrics } from './activities/work-metrics.ts';
-import { servingEndpointOf } from './core/promotion/handoff.ts';
-import { HarnessDocument } from './core/run/agents.ts';
 import { keepQueueOf } from './core/training/keep-queue.ts';
 import { BlobStore } from './services/blobs/blob-store.ts';
 import { openObjectStore } from './services/blobs/open.ts';
@@ -32,10 +16,6 @@ import { startGateway } from './services/gateway/index.ts';
 import { makeScratchDir, residentRunner, scratchRoot } from './services/harbor/index.ts';
 import { endWithParent } from './services/processes/index.ts';
 import { type AppSettings, PROJECT_ROOT, type Role, readWorkerFlags } from './services/settings/index.ts';
-import { GateBook } from './services/stores/gate-book.ts';
-import { HarnessStore } from './services/stores/harness-store.ts';
-import { openShelf, type ShelfName } from './services/stores/open-shelf.ts';
-import { VersionStore } from './services/stores/version-store.ts';
 import { guardResults } from './services/temporal/activity-guards.ts';
 import { deploymentOf } from './services/temporal/deployment.ts';
 import { drainOnSignals } from './services/temporal/draining.ts';
@@ -68,9 +48,8 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
 
   const objects = await openObjectStore(settings);
   const blobs = new BlobStore(objects);
-  const records = new RunRecords(blobs);
-  const folderOf = runFiles(objects, PROJECT_ROOT);
   const models = cleanup.use(new ModelAccess(connectTinker));
+  const shared = { objects, blobs, records: new RunRecords(blobs), models };
   const inFlight = new InFlight();
   const common = {
     connection,
@@ -86,8 +65,6 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
   const draining = new AbortController();
 
   if (roles.includes('control')) {
-    const gates = new GateBook(objects);
-    const shelf = (name: ShelfName) => openShelf(name, stateDir, settings.blobStore, objects);
     workers.push(
       await Worker.create({
         ...common,
@@ -96,40 +73,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
         maxCachedWorkflows: settings.workers.maxCachedWorkflows,
         stickyQueueScheduleToStartTimeout: '3s',
         maxConcurrentActivityTaskExecutions: settings.workers.controlSlots,
-        activities: {
-          ...createInputActivities({
-            records,
-            blobs,
-            objects,
-            projectRoot: PROJECT_ROOT,
-            settings,
-            harnesses: new HarnessStore(shelf('harnesses'), HarnessDocument),
-          }),
-          ...createKeptTrialsActivities({ records, blobs }),
-          ...createCutOffActivities({ records, objects }),
-          ...createMetricsActivities({ records, blobs, objects, folderOf }),
-          ...createEvaluationActivities({
-            records,
-            blobs,
-            objects,
-            folderOf,
-            countGate: (protocolHash, runId) => gates.note(protocolHash, runId),
-          }),
-          ...createWarmupActivities({ records, blobs, objects, folderOf }),
-          ...createMirrorActivities({ records, objects, folderOf }),
-          ...createPreflightActivities({ records, objects, models }),
-          ...createBranchCheckActivities({ records, models }),
-          ...createCheckpointActivities({ models }),
-          ...createTeacherActivities({ records, blobs, objects, models }),
-          ...createPromotionActivities({
-            records,
-            folderOf,
-            adapters: new VersionStore(shelf('adapters'), 'adapter'),
-            settingsPath: join(stateDir, 'settings.toml'),
-            ...(settings.blobStore.kind === 's3' ? { sharedSettings: objects } : {}),
-            servingEndpoint: settings.servingEndpoint ?? servingEndpointOf(process.env.TINKER_BASE_URL),
-          }),
-        },
+        activities: controlActivities({ ...shared, settings, stateDir }),
       }),
     );
   }
@@ -141,10 +85,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
     const harbor = residentRunner(PROJECT_ROOT, stateDir);
     cleanup.defer(async () => (await harbor.started())?.close());
     const deps = {
-      records,
-      blobs,
-      objects,
-      models,
+      ...shared,
       gateway,
       harbor: harbor.get,
       trialsDir,
@@ -156,7 +97,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
         ...common,
         taskQueue: settings.taskQueues.rollouts,
         maxConcurrentActivityTaskExecutions: settings.workers.rolloutSlots,
-        activities: { ...createRolloutActivities(deps), ...createSandboxActivities(deps) },
+        activities: rolloutActivities(deps),
       }),
     );
   }
@@ -167,10 +108,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
         ...common,
         taskQueue: settings.taskQueues.training,
         maxConcurrentActivityTaskExecutions: settings.workers.trainingSlots,
-        activities: {
-          ...createTrainingActivities({ records, blobs, objects, models, ...(alterAdvantages ? { alterAdvantages } : {}) }),
-          ...createWarmupTrainingActivities({ records, blobs, objects, models }),
-        },
+        activities: trainingActivities({ ...shared, ...(alterAdvantages ? { alterAdvantages } : {}) }),
       }),
       await Worker.create({
         ...common,
@@ -178,7 +116,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
         maxConcurrentActivityTaskExecutions: MOST_KEPT_TRAININGS,
         interceptors: { activity: [beatAlways] }, // nobody waits for these: another worker goes on with them
         shutdownGraceTime: '2s',
-        activities: createKeepTrainingActivities({ records, objects, models }),
+        activities: createKeepTrainingActivities(shared),
       }),
     );
   }

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { TrialId } from '../core/ids.ts';
 import type { TrialSpec } from '../core/run/trial.ts';
+import { FencedLog } from '../services/blobs/fenced-log.ts';
 import { MemoryObjects } from '../services/blobs/testing/memory-objects.ts';
 import { type Gateway, rendererFor, type SampleRequest, type SampleResult, startGateway } from '../services/gateway/index.ts';
-import { FencedLog } from '../services/recordings/fenced-log.ts';
 import { PaidCalls } from './paid-calls.ts';
 import { recordedSampler } from './recorded-sampler.ts';
 import type { RunRecord } from './run-records.ts';

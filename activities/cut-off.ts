@@ -9,9 +9,10 @@ import type { TrialSummary } from '../core/run/trial.ts';
 import { usageOf as trainingUsage } from '../core/training/journal-usage.ts';
 import type { TrainingRef } from '../core/training/plan.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
+import { thisAttempt } from './attempt.ts';
 import { bookPrefix, callsPrefix, openBook } from './paid-calls.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
-import { TrainingJournal, thisAttempt } from './training-journal.ts';
+import { TrainingJournal } from './training-journal.ts';
 
 /** Books that are read at once. */
 const READERS = 8;
@@ -59,7 +60,7 @@ export function createCutOffActivities({ records, objects }: CutOffDeps) {
 async function booksOf(objects: ObjectStore, runId: string, batch: string): Promise<BookName[]> {
   const prefix = callsPrefix(runId);
   const found = new Map<string, BookName>();
-  for await (const { key } of objects.list(`${prefix}${batch}-`)) {
+  for await (const { key } of objects.list(prefix)) {
     const [of = '', kind] = key.slice(prefix.length).split('/');
     if (batchOf(of) === batch && (kind === 'sample' || kind === 'score')) found.set(`${of}/${kind}`, { of: of as TrialId, kind });
   }

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { BlobRef, TrialId } from '../core/ids.ts';
 import { NOTHING_PAID, type Usage } from '../core/measures/usage.ts';
+import { FencedLog } from '../services/blobs/fenced-log.ts';
 import { MemoryObjects } from '../services/blobs/testing/memory-objects.ts';
-import { FencedLog } from '../services/recordings/fenced-log.ts';
 import { createCutOffActivities } from './cut-off.ts';
 import { type CallOrder, PaidCalls } from './paid-calls.ts';
 import { Crash, dyingAt } from './testing/crashing-store.ts';

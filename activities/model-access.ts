@@ -80,7 +80,10 @@ export class ModelAccess implements AsyncDisposable {
       this.capabilities = null;
     });
     const found = (await this.capabilities).supportedModels.find((supported) => supported.modelName === model);
-    if (!found) throw new Error(`the service does not list the model ${model}: check its name`);
+    if (!found) {
+      this.capabilities = null; // one that is added later is found by the next try
+      throw new Error(`the service does not list the model ${model}: check its name`);
+    }
     return found.maxContextLength;
   }
 

@@ -5,10 +5,10 @@ import { at } from '../core/lists.ts';
 import { seededRandom, seedFromName } from '../core/random/seeded.ts';
 import { lostIn, sentIn } from '../core/recordings/books.ts';
 import { isAnswered } from '../core/recordings/paid-call.ts';
+import { FencedLog, StaleAttempt } from '../services/blobs/fenced-log.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
 import { MemoryObjects } from '../services/blobs/testing/memory-objects.ts';
 import type { SampleResult, TokenSampler } from '../services/gateway/index.ts';
-import { FencedLog, StaleAttempt } from '../services/recordings/fenced-log.ts';
 import { PaidCalls } from './paid-calls.ts';
 import { recordedSampler } from './recorded-sampler.ts';
 

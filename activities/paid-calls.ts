@@ -1,5 +1,4 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { activityInfo } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { addMeters, type MeterTokens } from '../core/measures/meters.ts';
 import type { BookName } from '../core/recordings/book-name.ts';
@@ -7,12 +6,14 @@ import { answeredMeters, lostMeters } from '../core/recordings/books.ts';
 import { type CallAnswer, type CallIntent, decodeEntry, type Entry, encodeEntry } from '../core/recordings/entry.ts';
 import { callsIn, isAnswered, type PaidCall, standingAs } from '../core/recordings/paid-call.ts';
 import { Replay } from '../core/recordings/replay.ts';
+import { FencedLog, StaleAttempt } from '../services/blobs/fenced-log.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
-import { FencedLog, StaleAttempt } from '../services/recordings/fenced-log.ts';
+import { placeOf } from '../services/blobs/run-keys.ts';
 import { callFate, TinkerError } from '../services/tinker/index.ts';
+import { thisAttempt } from './attempt.ts';
 
-/** Whose attempt opens a book: attempts of one activity execution are numbered, executions of the same work are not. */
-export type Attempt = { readonly execution: string; readonly attempt: number };
+/** Whose attempt keeps a book: attempts of one activity execution are numbered, executions of the same work are not. */
+type Keeper = { readonly execution: string; readonly attempt: number };
 
 export type CallOrder = Omit<CallIntent, 'index' | 'answered'>;
 
@@ -20,7 +21,7 @@ export type CallOrder = Omit<CallIntent, 'index' | 'answered'>;
 export type Ask = (index: number, standing: string | null) => Promise<CallAnswer>;
 
 /** The prefix of everything that is recorded of a run's paid calls. */
-export const callsPrefix = (runId: string) => `runs/${runId}/calls/`;
+export const callsPrefix = (runId: string) => `${placeOf(runId)}calls/`;
 
 export const bookPrefix = (runId: string, { of, kind }: BookName) => `${callsPrefix(runId)}${of}/${kind}/`;
 
@@ -28,9 +29,9 @@ export const bookPrefix = (runId: string, { of, kind }: BookName) => `${callsPre
 export const openBook = (objects: ObjectStore, runId: string, book: BookName): Promise<PaidCalls> =>
   PaidCalls.open(new FencedLog(objects, bookPrefix(runId, book)));
 
-export function attemptNow(): Attempt {
-  const { workflowExecution, activityId, attempt } = activityInfo();
-  return { execution: `${workflowExecution?.runId ?? ''}/${activityId}`, attempt };
+function thisKeeper(): Keeper {
+  const { executionId, activityId, attempt } = thisAttempt();
+  return { execution: `${executionId}/${activityId}`, attempt };
 }
 
 /** Runs an attempt's work; when the work was taken over meanwhile, it ends as that, and not as a failure of the model. */
@@ -77,7 +78,7 @@ export class PaidCalls {
   }
 
   /** Takes the book over. @throws StaleAttempt when a later attempt of the same activity has it. */
-  static async open(log: FencedLog, { execution, attempt }: Attempt = attemptNow()): Promise<PaidCalls> {
+  static async open(log: FencedLog, { execution, attempt }: Keeper = thisKeeper()): Promise<PaidCalls> {
     const own = { type: 'attempt', execution, attempt, nonce: randomUUID() } as const;
     const earlier = await log.open((entries) => {
       const owner = entries.map(decodeEntry).findLast((entry) => entry.type === 'attempt');

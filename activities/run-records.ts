@@ -21,7 +21,10 @@ export type RunRecord = Omit<PinnedRun, 'ref' | 'train' | 'holdout'> & {
   readonly executionId: string;
 };
 
-/** Reads pinned runs from the blob store; a record never changes, so each worker reads it once. */
+/** Records that a worker keeps in memory: some have thousands of tasks, and a worker lives for many runs. */
+const MOST_KNOWN = 50;
+
+/** Reads pinned runs from the blob store; a record never changes, so each worker reads it once while the run goes on. */
 export class RunRecords {
   private readonly blobs: BlobStore;
   private readonly known = new Map<BlobRef, Promise<RunRecord>>();
@@ -36,11 +39,18 @@ export class RunRecords {
 
   load(ref: BlobRef): Promise<RunRecord> {
     const known = this.known.get(ref);
-    if (known) return known;
+    if (known) return this.asNewest(ref, known);
     // No schema: `pin` above wrote it, the store vouches for its bytes, and its parts were each checked when the run was resolved.
     const loading = readJson(this.blobs, ref).then((record) => record as RunRecord);
-    this.known.set(ref, loading);
     loading.catch(() => this.known.delete(ref));
-    return loading;
+    return this.asNewest(ref, loading);
+  }
+
+  private asNewest(ref: BlobRef, record: Promise<RunRecord>): Promise<RunRecord> {
+    this.known.delete(ref);
+    this.known.set(ref, record);
+    const [oldest] = this.known.keys();
+    if (this.known.size > MOST_KNOWN && oldest !== undefined) this.known.delete(oldest);
+    return record;
   }
 }

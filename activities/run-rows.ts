@@ -2,6 +2,7 @@ import pLimit from 'p-limit';
 import { z } from 'zod';
 import { getObjectJson } from '../services/blobs/object-json.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
+import { placeOf } from '../services/blobs/run-keys.ts';
 import { sha256 } from './digest.ts';
 
 /** Rows that are read at once. */
@@ -22,7 +23,7 @@ export class RunRows {
 
   constructor(objects: ObjectStore, runId: string, table: string) {
     this.objects = objects;
-    this.prefix = `runs/${runId}/${table}/`;
+    this.prefix = `${placeOf(runId)}${table}/`;
   }
 
   /** The row at a place (from 1) that `order` asks for; made by `make` the first time. The order is whatever tells two requests apart, as JSON. */

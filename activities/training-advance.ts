@@ -2,26 +2,20 @@ import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { usdOf } from '../core/measures/spend.ts';
 import type { Usage } from '../core/measures/usage.ts';
-import {
-  type CallResult,
-  compareWithPlan,
-  type Moments,
-  nextSeqIdOf,
-  type Opened,
-  type SentCall,
-  timesLost,
-} from '../core/training/journal.ts';
+import { type CallResult, compareWithPlan, type Moments, nextSeqIdOf, type Opened, timesLost } from '../core/training/journal.ts';
 import { usageOf } from '../core/training/journal-usage.ts';
 import type { JournalPlace, TrainingRef } from '../core/training/plan.ts';
 import { rebuildNotice } from '../core/training/rebuild.ts';
 import { type SelfTest, selfTest } from '../core/training/self-test.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
-import { callFate, parseSavedCall, ServiceFailed, SessionLost, type TinkerClient, TrainingStateUnknown } from '../services/tinker/index.ts';
+import { ServiceFailed, SessionLost, type TinkerClient, TrainingStateUnknown } from '../services/tinker/index.ts';
+import { thisAttempt } from './attempt.ts';
 import type { BatchDeps } from './batch-updates.ts';
 import { namingBilling } from './billing.ts';
 import type { ModelAccess } from './model-access.ts';
 import type { RunRecord } from './run-records.ts';
-import { TrainingJournal, thisAttempt } from './training-journal.ts';
+import { type CalledModel, makeCall } from './training-call.ts';
+import { TrainingJournal } from './training-journal.ts';
 import { lost, makeModel } from './training-model.ts';
 import type { Operation } from './training-operations.ts';
 import { type PlannedCall, plannedCalls, replayOf } from './training-replay.ts';
@@ -72,8 +66,6 @@ class ModelUseless extends Error {}
 const isLostWith = (error: unknown): error is SessionLost | TrainingStateUnknown | ServiceFailed =>
   error instanceof SessionLost || error instanceof TrainingStateUnknown || error instanceof ServiceFailed;
 
-type Model = Pick<JournalPlace, 'sessionId' | 'modelId' | 'nextSeqId'>;
-
 /** One try at the newest generation. */
 class Turn implements AsyncDisposable {
   readonly #deps: AdvanceDeps;
@@ -110,7 +102,8 @@ class Turn implements AsyncDisposable {
     for (const call of calls.slice(results.length)) {
       cancellationSignal().throwIfAborted();
       const pending = results.length === decision.done.length ? decision.pending : null;
-      results.push(await this.#perform(await call.operation(), model, pending));
+      this.#client ??= await this.#deps.models.joinSession(model.sessionId);
+      results.push(await makeCall(this.#client, this.#journal, model, await call.operation(), pending));
       test = await this.#judge(opened, calls, results);
     }
     return {
@@ -150,33 +143,6 @@ class Turn implements AsyncDisposable {
     );
   }
 
-  /** A call that is pending is only waited for. */
-  async #perform(operation: Operation, model: Model, pending: SentCall | null): Promise<CallResult> {
-    this.#client ??= await this.#deps.models.joinSession(model.sessionId);
-    const call = pending
-      ? this.#client.resume(parseSavedCall(pending, operation.kind))
-      : await this.#submit(this.#client, operation, model);
-    const result = operation.read(await call.result({ signal: cancellationSignal() }));
-    await this.#journal.write({ is: 'done', result });
-    return result;
-  }
-
-  async #submit(client: TinkerClient, operation: Operation, { modelId, nextSeqId }: Model) {
-    const seqId = nextSeqIdOf(this.#journal.standing, nextSeqId);
-    const training = client.training(modelId, { nextSeqId: seqId });
-    await this.#journal.write({ is: 'intent', call: operation.name, of: operation.of, seqId, tokens: operation.tokens });
-    await this.#journal.assertMine();
-    try {
-      const call = await operation.submit(training, { signal: later(cancellationSignal(), SUBMIT_GRACE_MS) });
-      await this.#journal.write({ is: 'sent', saved: { ...call.saved, requestIds: [...call.saved.requestIds] } });
-      return call;
-    } catch (error) {
-      // Of several chunks some may have been taken.
-      if (isRefusal(error) && training.nextSeqId === seqId + 1) await this.#journal.write({ is: 'refused' });
-      throw error;
-    }
-  }
-
   /** Fails with `RebuildDiffers` where a rebuilt model shows other losses than the lost one. */
   async #judge(opened: Opened | null, calls: readonly PlannedCall[], results: readonly CallResult[]): Promise<SelfTest | null> {
     if (!opened) return null;
@@ -204,18 +170,4 @@ class Turn implements AsyncDisposable {
   }
 }
 
-/** The service has not taken the call: it may be made again under its number. */
-const isRefusal = (error: unknown): boolean => ['unsent', 'refused', 'unpaid'].includes(callFate(error));
-
-/** A call that is being sent when its worker is told to end has so long to be taken: else nobody knows whether it was. */
-const SUBMIT_GRACE_MS = 5_000;
-
-function later(signal: AbortSignal, afterMs: number): AbortSignal {
-  const controller = new AbortController();
-  const abort = () => void setTimeout(() => controller.abort(signal.reason), afterMs).unref();
-  if (signal.aborted) abort();
-  else signal.addEventListener('abort', abort, { once: true });
-  return controller.signal;
-}
-
-const modelOf = ({ sessionId, modelId }: Model) => ({ sessionId, modelId });
+const modelOf = ({ sessionId, modelId }: CalledModel) => ({ sessionId, modelId });

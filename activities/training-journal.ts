@@ -1,23 +1,14 @@
-import { activityInfo } from '@temporalio/activity';
 import { type Attempt, type Generation, isSuperseded, JournalEntry, type Standing, standingOf } from '../core/training/journal.ts';
 import type { JournalPlace } from '../core/training/plan.ts';
+import { StaleAttempt } from '../services/blobs/fenced-log.ts';
 import { getObjectJson } from '../services/blobs/object-json.ts';
-import type { ObjectStore } from '../services/blobs/object-store.ts';
-
-/** Another attempt writes now: this one must send nothing more. */
-export class StaleAttempt extends Error {
-  override readonly name = 'StaleAttempt';
-}
+import { createOrFind, type ObjectStore } from '../services/blobs/object-store.ts';
+import { placeOf } from '../services/blobs/run-keys.ts';
 
 /** An entry before its author is put to it. */
 export type Written = JournalEntry extends infer Entry ? (Entry extends JournalEntry ? Omit<Entry, 'by'> : never) : never;
 
-export function thisAttempt(): Attempt {
-  const { workflowExecution, activityId, attempt } = activityInfo();
-  return { executionId: workflowExecution?.runId ?? '', activityId, attempt };
-}
-
-const folderOf = (runId: string, generation: number) => `runs/${runId}/training/g${String(generation).padStart(4, '0')}`;
+const folderOf = (runId: string, generation: number) => `${placeOf(runId)}training/g${String(generation).padStart(4, '0')}`;
 const keyOf = (runId: string, generation: number, entry: number) => `${folderOf(runId, generation)}/${String(entry).padStart(6, '0')}`;
 
 /**
@@ -45,7 +36,7 @@ export class TrainingJournal {
     let number = at?.generation ?? 1;
     await journal.#read(number, at?.entry ?? 0);
     while (await objects.has(keyOf(runId, number + 1, 0))) await journal.#read(++number, 0);
-    if (isSuperseded(journal.generations, by)) throw new StaleAttempt(`attempt ${by.attempt} has been superseded by a later one`);
+    if (isSuperseded(journal.generations, by)) throw journal.#stale();
     const isNew = number === 1 && journal.#newest.next === 0;
     await journal.write(isNew ? { is: 'open', cause: null } : { is: 'takeover' });
     return journal;
@@ -71,8 +62,7 @@ export class TrainingJournal {
     const entry = { ...written, by: this.#by } as JournalEntry;
     const bytes = new TextEncoder().encode(JSON.stringify(entry));
     const key = keyOf(this.#runId, newest.number, newest.next);
-    // An entry of our own that is there already was written by a request of which the store's answer was lost.
-    if (!(await this.#objects.create(key, bytes)) && !isSame(await this.#objects.get(key), bytes)) throw this.#stale();
+    if (!(await createOrFind(this.#objects, key, bytes))) throw this.#stale();
     newest.entries.push(JournalEntry.parse(JSON.parse(new TextDecoder().decode(bytes))));
     newest.next++;
   }
@@ -97,7 +87,7 @@ export class TrainingJournal {
 
   #stale(): StaleAttempt {
     const { activityId, attempt } = this.#by;
-    return new StaleAttempt(`another attempt has taken over the training from attempt ${attempt} at activity ${activityId}`);
+    return new StaleAttempt(`the training from attempt ${attempt} at activity ${activityId}`);
   }
 
   async #read(number: number, from: number): Promise<void> {
@@ -127,7 +117,3 @@ export async function newestSession(objects: ObjectStore, runId: string, from: n
 
 const readEntry = (objects: ObjectStore, runId: string, generation: number, number: number): Promise<JournalEntry | null> =>
   getObjectJson(objects, keyOf(runId, generation, number), JournalEntry);
-
-function isSame(held: Uint8Array | null, bytes: Uint8Array): boolean {
-  return held !== null && Buffer.compare(held, bytes) === 0;
-}

@@ -1,9 +1,10 @@
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import type { MeterTokens } from '../core/measures/meters.ts';
+import type { Usage } from '../core/measures/usage.ts';
 import type { TrialSummary } from '../core/run/trial.ts';
 
-/** Activities whose result says what they took of the services. Others only pass such results on. */
-const PAID = ['runTrial', 'scoreEpisode', 'trainBatch', 'trainWarmup'];
+/** Activities whose result says what they took of the services themselves. Others only pass such results on. */
+const PAID = ['checkModels', 'runTrial', 'scoreEpisode', 'trainBatch', 'trainWarmup', 'saveSampler', 'saveState'];
 
 /** Measures the work of a worker for its metrics: `stillroom_trials_running`, `stillroom_trials` by how they ended, `stillroom_tokens` by meter. */
 export const workMetrics: ActivityInterceptorsFactory = ({ info: { activityType }, metricMeter }) => {
@@ -30,7 +31,9 @@ export const workMetrics: ActivityInterceptorsFactory = ({ info: { activityType 
 };
 
 /** Work that could not go on may answer without meters. */
-const metersOf = (result: unknown): MeterTokens =>
-  typeof result === 'object' && result !== null && 'meters' in result ? (result.meters as MeterTokens) : {};
+function metersOf(result: unknown): MeterTokens {
+  const { meters, usage } = (result ?? {}) as { readonly meters?: MeterTokens; readonly usage?: Usage };
+  return meters ?? usage?.meters ?? {};
+}
 
 const endOf = ({ executed, passed }: TrialSummary) => (!executed ? 'infra-failed' : passed ? 'passed' : 'failed');

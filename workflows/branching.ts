@@ -1,5 +1,6 @@
 import type { Run } from './run.ts';
-import { openTraining, saveCheckpoint } from './training-loop.ts';
+import { saveCheckpoint } from './saving.ts';
+import { openTraining } from './training-loop.ts';
 
 /**
  * Makes the student of a run that starts from another's state, and saves it at once as the run's own: whatever becomes of the other's

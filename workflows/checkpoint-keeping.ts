@@ -11,7 +11,7 @@ import {
   withMeasured,
   withSaved,
 } from '../core/training/checkpoint-ledger.ts';
-import { isNothing, type KeepRules, nextDueMs, type TendPlan, tendPlan } from '../core/training/checkpoint-lives.ts';
+import { isNothing, type KeepRules, nextDueMs, planText, type TendPlan, tendPlan } from '../core/training/checkpoint-lives.ts';
 import { withTended } from '../core/training/checkpoint-tending.ts';
 import { baseText, type CheckpointsView, lifeWarning, survivingBases, viewOf } from '../core/training/checkpoint-view.ts';
 import { forget, isUsed } from './checkpoint-facts.ts';
@@ -165,7 +165,7 @@ export class CheckpointKeeping {
     this.askAgainAtMs = null;
     if (isNothing(plan)) return;
     try {
-      const result = await checkpointCare().tendCheckpoints.executeWithOptions({ summary: summaryOf(plan) }, [plan]);
+      const result = await checkpointCare().tendCheckpoints.executeWithOptions({ summary: `checkpoints · ${planText(plan)}` }, [plan]);
       this.ledger = withTended(this.ledger, plan, result, Date.now());
       if (!result.isListRead) this.askAgainAtMs = Date.now() + ASK_AGAIN_MS;
     } catch (error) {
@@ -189,12 +189,3 @@ export class CheckpointKeeping {
 }
 
 const isOver = (expires: Expiry) => typeof expires === 'number' && expires <= Date.now();
-
-function summaryOf({ look, renew, remove }: TendPlan): string {
-  const parts: readonly (readonly [number, string])[] = [
-    [look.length, 'look at'],
-    [renew.length, 'renew'],
-    [remove.length, 'delete'],
-  ];
-  return `checkpoints · ${parts.flatMap(([count, what]) => (count > 0 ? [`${what} ${count}`] : [])).join(', ')}`;
-}

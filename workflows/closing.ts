@@ -5,7 +5,8 @@ import { evaluateHoldout } from './evaluations.ts';
 import { briefActivities } from './proxies.ts';
 import type { Run } from './run.ts';
 import { evaluationOf } from './run-state.ts';
-import { closeTraining, refreshSampler, saveCheckpoint, saveState } from './training-loop.ts';
+import { refreshSampler, saveCheckpoint, saveState } from './saving.ts';
+import { closeTraining } from './training-loop.ts';
 
 /** From trained weights to a verdict, and to a promotion if the gate and a person agree. */
 export async function closeRun(run: Run): Promise<Outcome> {

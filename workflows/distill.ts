@@ -14,7 +14,8 @@ import { briefActivities } from './proxies.ts';
 import { bookingAfter, bookTraining } from './read-books.ts';
 import { restoreSaved } from './restoring.ts';
 import { isCarry, Run, type RunCarry, RunStopped } from './run.ts';
-import { closeTraining, saveBeforeWaiting, trainSteps } from './training-loop.ts';
+import { saveBeforeWaiting } from './saving.ts';
+import { closeTraining, trainSteps } from './training-loop.ts';
 import { warmUp } from './warm-up.ts';
 
 /**

@@ -1,4 +1,5 @@
 import { startChild } from '@temporalio/workflow';
+import { withoutLostList } from '../core/measures/usage.ts';
 import type { EvalLabel, EvalResult, HoldoutLabel } from '../core/run/results.ts';
 import { interimLabel } from '../core/run/step-name.ts';
 import type { ModelRef, TaskList } from '../core/run/trial.ts';
@@ -15,7 +16,7 @@ const INTERIM_KEPT = 20;
 export async function evaluateHoldout(run: Run, label: HoldoutLabel, modelOf: () => ModelRef): Promise<void> {
   const { holdout: tasks, plan } = run.pinned;
   const result = await measure(run, { label, modelOf, tasks, k: plan.gateK, kind: 'held-out' });
-  run.facts.evaluations = [...run.facts.evaluations, result];
+  run.facts.evaluations = [...run.facts.evaluations, withoutLostList(result)];
   await run.book(result, { kind: kindOf(label), trialUsd: result.trialUsd });
 }
 
@@ -33,8 +34,8 @@ export async function evaluateInterim(run: Run): Promise<void> {
   const modelOf = () => run.published;
   const result = await measure(run, { label: interimLabel(step), modelOf, tasks, k: run.pinned.plan.interim.k, kind: 'training' });
   run.keeping.measured(step, result.solveRate);
-  // Their counts by task are in the run folder; all of them together would be too much for one message.
-  run.facts.interim = [...run.facts.interim, { ...result, perTask: [] }].slice(-INTERIM_KEPT);
+  // Their counts by task and lost calls are in the run folder; all of them together would be too much for one message.
+  run.facts.interim = [...run.facts.interim, { ...withoutLostList(result), perTask: [] }].slice(-INTERIM_KEPT);
   await run.book(result, { kind: 'student', trialUsd: result.trialUsd });
 }
 

@@ -1,5 +1,5 @@
 import type { TrialId } from '../core/ids.ts';
-import { NOTHING_PAID, type Paid } from '../core/measures/usage.ts';
+import { addPaid, NOTHING_PAID, type Paid } from '../core/measures/usage.ts';
 import type { BookName } from '../core/recordings/book-name.ts';
 import type { TrialSummary } from '../core/run/trial.ts';
 
@@ -28,6 +28,5 @@ export const bookOf = (open: OpenSlot): BookName =>
 
 /** What a slot took so far. */
 export function paidIn(open: OpenSlot): Paid {
-  const { meters, sent, lost, usd } = open.stage === 'sample' ? open.paid : open.trial;
-  return { meters, sent, lost, usd };
+  return addPaid(open.stage === 'sample' ? open.paid : open.trial);
 }

@@ -1,6 +1,6 @@
 import type { SavedPath } from '../core/training/checkpoint-ledger.ts';
 import type { Run } from './run.ts';
-import { publish, refreshSampler, saveCheckpoint, saveState } from './training-loop.ts';
+import { publish, refreshSampler, saveCheckpoint, saveState } from './saving.ts';
 import { WARMUP_STATE } from './warm-up.ts';
 
 /**

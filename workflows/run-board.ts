@@ -2,7 +2,7 @@ import { setCurrentDetails, setHandler, upsertSearchAttributes, workflowInfo } f
 import { METERS, type Meter } from '../core/measures/meters.ts';
 import { solveRateOf } from '../core/measures/rates.ts';
 import { isUnknown, unpricedIn } from '../core/measures/spend.ts';
-import { addUsage } from '../core/measures/usage.ts';
+import { addUsage, lostCalls } from '../core/measures/usage.ts';
 import { summaryOf } from '../core/training/checkpoint-view.ts';
 import { currentDetails } from './current-details.ts';
 import { estimateQuery, metricsQuery, type RunSpend, type RunStatus, spendQuery, statusQuery } from './messages.ts';
@@ -32,15 +32,15 @@ export class RunBoard {
 
   spend(): RunSpend {
     const { spend, usage, openUsage } = this.facts;
-    const { sent, lost } = addUsage(usage, openUsage);
+    const taken = addUsage(usage, openUsage);
     return {
       ...spend,
       blindTo: this.blindTo(),
       maxUsd: this.desk().maxUsd,
       forecastUsd: forecastOf(this.facts),
       reservedUsd: this.child?.reservedUsd ?? 0,
-      sent,
-      lostCalls: lost.length,
+      sent: taken.sent,
+      lostCalls: lostCalls(taken),
     };
   }
 

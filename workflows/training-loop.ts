@@ -1,15 +1,11 @@
 import { allHandlersFinished, CancellationScope, condition, continueAsNew, startChild, workflowInfo } from '@temporalio/workflow';
-import type { SamplerPath, StatePath } from '../core/ids.ts';
 import { isExhausted } from '../core/measures/billing.ts';
-import type { Usage } from '../core/measures/usage.ts';
 import type { Outcome } from '../core/run/phase.ts';
-import type { StepResult, TrainingRef } from '../core/run/results.ts';
+import type { StepResult } from '../core/run/results.ts';
 import { batchOfStep } from '../core/run/slots.ts';
 import { stepName } from '../core/run/step-name.ts';
-import type { PublishedSampler } from '../core/run/trial.ts';
-import { type ResumePoint, withCheckpoint } from '../core/training/checkpoints.ts';
+import type { ResumePoint } from '../core/training/checkpoints.ts';
 import type { PlanBase } from '../core/training/plan.ts';
-import { billingPauseIn } from './broken-off.ts';
 import type { distill } from './distill.ts';
 import { evaluateInterim, isInterimDue } from './evaluations.ts';
 import { training } from './proxies.ts';
@@ -17,6 +13,7 @@ import type { Run } from './run.ts';
 import { CHILD } from './run-child.ts';
 import { paid, withMoney } from './run-money.ts';
 import { addRow, moneyOf, resumeOf } from './run-state.ts';
+import { publish, refreshSampler, saveCheckpoint } from './saving.ts';
 import { type StepDone, step } from './step.ts';
 
 /** Runs the steps that are left. Returns an outcome when the guards end the run, null when all steps are done. */
@@ -92,16 +89,6 @@ export async function closeTraining(run: Run): Promise<void> {
   if (opened) await CancellationScope.nonCancellable(() => training(run.pinned.plan).closeTraining({ training: opened }));
 }
 
-/** Where training stands after a call, what that cost, and what a person should know of it. */
-async function bookTraining(
-  run: Run,
-  call: Usage & { readonly training: TrainingRef; readonly notices: readonly string[] },
-): Promise<void> {
-  run.facts.training = call.training;
-  for (const notice of call.notices) run.note(notice);
-  if (Object.keys(call.meters).length > 0) await run.bookBeside(call);
-}
-
 async function bookStep(run: Run, result: StepResult): Promise<void> {
   run.facts.step = result.row.step;
   run.facts.training = result.training;
@@ -110,86 +97,6 @@ async function bookStep(run: Run, result: StepResult): Promise<void> {
   for (const warning of result.row.warnings) run.note(`step ${result.row.step}: ${warning}`);
   if (isExhausted(result.row.cumulative_usd, run.desk.maxUsd)) run.note(`step ${result.row.step}: the run has passed its cap`);
   await run.book(result, { kind: 'training', trialUsd: result.trialUsd });
-}
-
-/** Publishes the current weights, and samples the next steps from them. */
-export async function refreshSampler(run: Run): Promise<SamplerPath> {
-  const published = await publish(run);
-  run.facts.sampler = published;
-  return published.path;
-}
-
-/** Publishes the current weights for sampling as `step-NNNN`, once. What the steps sample from stays as it is. */
-export async function publish(run: Run): Promise<PublishedSampler> {
-  const name = stepName(run.facts.step);
-  if (run.facts.published?.version === name) return run.facts.published;
-  const order = { run: run.pinned.ref, training: run.training, name: freeName(run, 'sampler', name) };
-  const summary = `${name} · sampler`;
-  // A save that was started is finished and booked, whatever happens to the run around it.
-  const saved = await paid(run, () =>
-    CancellationScope.nonCancellable(() => training(run.pinned.plan).saveSampler.executeWithOptions({ summary }, [order])),
-  );
-  run.facts.published = { kind: 'sampler', model: run.pinned.plan.student.model, path: saved.path, version: name };
-  await bookTraining(run, saved);
-  run.keeping.saved({ path: saved.path, kind: 'sampler', name, step: run.facts.step });
-  return run.facts.published;
-}
-
-/** Saves the current training state as `step-NNNN` or under another name, once: a service refuses a name that is taken. */
-export async function saveState(run: Run, name = stepName(run.facts.step)): Promise<StatePath> {
-  return paid(run, () => saveStateUnpaid(run, name));
-}
-
-async function saveStateUnpaid(run: Run, name: string): Promise<StatePath> {
-  const { savedState } = run.facts;
-  if (savedState?.name === name) return savedState.path;
-  const saved = await CancellationScope.nonCancellable(() =>
-    training(run.pinned.plan).saveState.executeWithOptions({ summary: `${name} · state` }, [
-      { run: run.pinned.ref, training: run.training, name: freeName(run, 'state', name) },
-    ]),
-  );
-  run.facts.savedState = { name, path: saved.path };
-  await bookTraining(run, saved);
-  run.keeping.saved({ path: saved.path, kind: 'state', name, step: run.facts.step });
-  return saved.path;
-}
-
-/** What the service keeps it under: what expired may still hold its name there. */
-function freeName({ facts }: Run, kind: 'sampler' | 'state', name: string): string {
-  const before = facts.ledger.entries.filter((entry) => entry.kind === kind && entry.name === name).length;
-  return before === 0 ? name : `${name}-${before + 1}`;
-}
-
-/** Saves the state that the last finished step left, and enters it in the book, with its sampler where it was published. */
-export async function saveCheckpoint(run: Run): Promise<StatePath> {
-  const statePath = await saveState(run);
-  enterCheckpoint(run, statePath);
-  return statePath;
-}
-
-function enterCheckpoint(run: Run, statePath: StatePath): void {
-  const { step, published } = run.facts;
-  const samplerPath = published?.version === stepName(step) ? published.path : null;
-  run.facts.checkpoints = withCheckpoint(run.facts.checkpoints, { step, statePath, samplerPath });
-}
-
-/**
- * Saves what was trained since the last save, before a wait that may outlast the training on the service. Weights that an update is changing
- * are left alone; a service that wants payment for the save as well must be paid first.
- */
-export async function saveBeforeWaiting(run: Run): Promise<void> {
-  const { training: opened, updateBegun, weights, step, warmup, checkpoints } = run.facts;
-  if (!opened || updateBegun || weights !== null) return;
-  const warming = step === 0 && warmup !== null && warmup.updates > 0 && warmup.statePath === null;
-  if (step === 0 && !warming) return;
-  try {
-    const statePath = await saveStateUnpaid(run, warming ? `warmup-${String(warmup.updates).padStart(4, '0')}` : stepName(step));
-    if (warming) run.facts.checkpoints = { ...checkpoints, warmupState: statePath };
-    else enterCheckpoint(run, statePath);
-  } catch (error) {
-    if (billingPauseIn(error) === null) throw error;
-    run.note('the training state could not be saved before the wait: the service wants payment first');
-  }
 }
 
 function whereToGoOn({ latest, restoreFrom }: ResumePoint): string {

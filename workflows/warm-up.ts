@@ -6,7 +6,8 @@ import { briefActivities, training } from './proxies.ts';
 import type { Run } from './run.ts';
 import { CHILD } from './run-child.ts';
 import { afford, paid, withMoney } from './run-money.ts';
-import { openTraining, saveState, startAnew } from './training-loop.ts';
+import { saveState } from './saving.ts';
+import { openTraining, startAnew } from './training-loop.ts';
 
 /** The name of the state that a warm-up leaves: where training goes on from when no step has saved one. */
 export const WARMUP_STATE = 'warmup';

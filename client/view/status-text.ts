@@ -1,4 +1,5 @@
 import type { MetricsRow } from '../../core/measures/metrics-row.ts';
+import { lostCalls } from '../../core/measures/usage.ts';
 import { branchText } from '../../core/run/branch.ts';
 import type { Check } from '../../core/run/results.ts';
 import type { RunStatus } from '../../workflows/messages.ts';
@@ -41,9 +42,10 @@ export function statusText({ status, rows, heldUp, failure }: StatusReport, colo
 }
 
 /** Empty when nothing was lost. */
-function lostLine({ lost }: RunStatus['usage']): string {
-  const calls = lost.length === 1 ? '1 call' : `${count(lost.length)} calls`;
-  return lost.length === 0 ? '' : `${calls} without a recorded answer, in the spend with all they could have cost`;
+function lostLine(usage: RunStatus['usage']): string {
+  const lost = lostCalls(usage);
+  const calls = lost === 1 ? '1 call' : `${count(lost)} calls`;
+  return lost === 0 ? '' : `${calls} without a recorded answer, in the spend with all they could have cost`;
 }
 
 const checkLine = ({ name, ok, detail }: Check, colors: Colors) => `${ok ? colors.green('ok  ') : colors.red('FAIL')} ${name}: ${detail}`;

@@ -6,7 +6,7 @@ import { batchStats } from './batch-stats.ts';
 import { type Breach, checkTripwire, countEmptyStep } from './guards.ts';
 import { batchHealth } from './health.ts';
 import { type BuiltDatums, metricsRow } from './metrics-row.ts';
-import { addUsage, type Paid } from './usage.ts';
+import { addUsage, lostCalls, type Paid } from './usage.ts';
 
 /** What the row needs of a trial; its tokens are not among it. */
 export type ClosedTrial = Pick<
@@ -67,7 +67,7 @@ export function closeTrainingStep({ step, tasks, sampler, guard, money, trials, 
     meters: usage.meters,
     replayedTokens: sum(all.map((trial) => trial.replayedTokens)),
     reboughtTokens: sum(all.map((trial) => trial.reboughtTokens)),
-    lostCalls: usage.lost.length,
+    lostCalls: lostCalls(usage),
     pricing: config.pricing,
     money,
     wallMs,

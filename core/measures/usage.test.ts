@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { addUsage, type LostCall, NO_USAGE, NOTHING_SENT } from './usage.ts';
+import { addUsage, type LostCall, lostCalls, MOST_LOST_LISTED, NO_USAGE, NOTHING_SENT, withoutLostList } from './usage.ts';
 
 const lost: LostCall = { kind: 'sample', of: 't1', callIndex: 2, promptTokens: 9, sampledTokens: 4 };
 
@@ -13,4 +13,14 @@ it('adds meters, tokens sent, and the list of lost calls', () => {
     lost: [lost, lost],
   });
   expect(addUsage()).toEqual(NO_USAGE);
+});
+
+it('lists the newest lost calls and counts the others, however they are added up', () => {
+  const calls = (from: number, count: number) => Array.from({ length: count }, (_, i) => ({ ...lost, callIndex: from + i }));
+  const most = MOST_LOST_LISTED;
+  const early = addUsage({ ...NO_USAGE, lost: calls(0, most) }, { ...NO_USAGE, lost: calls(most, 3) });
+  const all = addUsage(early, { ...NO_USAGE, lost: calls(most + 3, 2) });
+  expect(all.lost).toEqual(calls(5, most));
+  expect([early, all, addUsage(all, all), withoutLostList(all)].map(lostCalls)).toEqual([most + 3, most + 5, 2 * (most + 5), most + 5]);
+  expect(withoutLostList(all).lost).toEqual([]);
 });

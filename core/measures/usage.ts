@@ -28,7 +28,17 @@ export type LostCall = {
 };
 
 /** What a piece of work took of the services. */
-export type Usage = { readonly meters: MeterTokens; readonly sent: SentTokens; readonly lost: readonly LostCall[] };
+export type Usage = {
+  readonly meters: MeterTokens;
+  readonly sent: SentTokens;
+  /** The newest lost calls. */
+  readonly lost: readonly LostCall[];
+  /** Those before them, which are counted only; absent: none. */
+  readonly lostBefore?: number;
+};
+
+/** Lost calls that are listed: a service that loses some all the time must not make a run's messages too large to send. */
+export const MOST_LOST_LISTED = 200;
 
 /** The same with its cost in USD, as far as there are prices. */
 export type Paid = Usage & { readonly usd: number };
@@ -36,11 +46,22 @@ export type Paid = Usage & { readonly usd: number };
 export const NO_USAGE: Usage = { meters: {}, sent: NOTHING_SENT, lost: [] };
 
 export function addUsage(...parts: readonly Usage[]): Usage {
+  const lost = parts.flatMap((part) => part.lost);
+  const lostBefore = parts.reduce((count, part) => count + lostCalls(part), -Math.min(lost.length, MOST_LOST_LISTED));
   return {
     meters: addMeters(...parts.map(({ meters }) => meters)),
     sent: addSent(...parts.map(({ sent }) => sent)),
-    lost: parts.flatMap(({ lost }) => lost),
+    lost: lost.slice(-MOST_LOST_LISTED),
+    ...(lostBefore > 0 ? { lostBefore } : {}),
   };
+}
+
+/** How many calls were lost, listed or not. */
+export const lostCalls = ({ lost, lostBefore = 0 }: Pick<Usage, 'lost' | 'lostBefore'>): number => lost.length + lostBefore;
+
+/** The same with its lost calls counted, and not listed any more. */
+export function withoutLostList<Taken extends Usage>(taken: Taken): Taken {
+  return taken.lost.length === 0 ? taken : { ...taken, lost: [], lostBefore: lostCalls(taken) };
 }
 
 export function addPaid(...parts: readonly Paid[]): Paid {

@@ -1,6 +1,5 @@
 /** Trials that cost alike: the student's that are trained on, the student's that are only counted, and the teacher's. */
-export const TRIAL_KINDS = ['training', 'student', 'teacher'] as const;
-export type TrialKind = (typeof TRIAL_KINDS)[number];
+export type TrialKind = 'training' | 'student' | 'teacher';
 
 /** What is known of a trial's cost before any was measured. */
 export type TrialReserves = {

@@ -2,13 +2,13 @@ import type { RunConfig } from '../config/schema.ts';
 import type { PinnedTask } from './trial.ts';
 
 /** Trials of one batch: a step, an evaluation, the trajectories of a warm-up. */
-export const MOST_TRIALS_IN_A_BATCH = 4096;
+const MOST_TRIALS_IN_A_BATCH = 4096;
 
 /** Trials of one run that are open at once. Each has at most two activities open; Temporal is quick up to some 500. */
 export const MOST_TRIALS_OPEN = 250;
 
 /** The tasks of a batch go through one message, as id, path and digest. */
-export const MOST_TASK_LIST_BYTES = 896 * 1024;
+const MOST_TASK_LIST_BYTES = 896 * 1024;
 
 /** The held-out tasks' ids with their counts: the run's status has them once for each evaluation. */
 export const MOST_TALLY_BYTES = 128 * 1024;

@@ -6,7 +6,7 @@ export const MOST_REFUSED_BYTES = 96 * 1024;
 
 /** Refused messages that are kept, and the characters of their texts: anybody can send them, as many and as long as they like. */
 export const MAX_REFUSED = 50;
-export const MAX_REFUSED_CHARS = 500;
+const MAX_REFUSED_CHARS = 500;
 
 /**
  * The book of a run's decisions, small enough to travel: the newest of each kind. Answers to questions stay before other decisions: who

@@ -201,9 +201,9 @@ describe('what goes', () => {
   it('the oldest lines are dropped and counted when there are too many, never a needed one', () => {
     const ledger = ledgerOf(Array.from({ length: 600 }, (_, step) => step));
     const small = compacted(ledger, ({ path }) => path === statePath(0));
-    expect(small.entries).toHaveLength(1_000);
+    expect(small.entries).toHaveLength(400);
     expect(small.entries[0]?.path).toBe(statePath(0));
-    expect(small.dropped).toBe(200);
+    expect(small.dropped).toBe(800);
   });
 });
 

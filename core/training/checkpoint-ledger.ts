@@ -36,7 +36,7 @@ export type LedgerEntry = {
 /** A state that training can be rebuilt from; the base model, before any training, has no path. */
 export type TrainingBase = { readonly name: string; readonly step: number; readonly path: StatePath | null };
 
-export const BASE_MODEL: TrainingBase = { name: 'base model', step: 0, path: null };
+const BASE_MODEL: TrainingBase = { name: 'base model', step: 0, path: null };
 
 export type CheckpointLedger = {
   /** What the run started from: the last resort of a rebuild. It is not the run's own to keep or to delete. */
@@ -53,8 +53,8 @@ export const NO_LEDGER: CheckpointLedger = { start: BASE_MODEL, entries: [], bes
 
 /** Gone entries that are kept, the newest. */
 const GONE_KEPT = 50;
-/** All entries that are kept; pinned ones stay whatever their number. A run of 500 steps has fewer. */
-const MOST_KEPT = 1_000;
+/** All others that are kept, pinned ones whatever their number: a run carries them along, in one message with all else. */
+const MOST_KEPT = 400;
 
 /** What a run saved just now, with the life that was asked for; null = none. */
 export type Saved = Pick<LedgerEntry, 'path' | 'kind' | 'name' | 'step'> & { readonly ttlMs: number | null };

@@ -20,6 +20,9 @@ function played(run: KeptRun, steps: readonly (number | Parameters<KeptRun['fini
   for (const move of steps) typeof move === 'number' ? run.wait(move) : run.finishStep(move);
 }
 
+/** Longer than a service's own life of sixty days, which at half of it has as much left as a run asks for at least. */
+const aSaveAndThreeMonths = [{ refresh: false, save: true, solveRate: null }, ...Array<number>(3).fill(30 * 24 * HOUR_MS)];
+
 describe('a run that keeps its checkpoints', () => {
   it('never lets expire or deletes what it needs, whatever life the service gives', () => {
     fc.assert(
@@ -30,6 +33,7 @@ describe('a run that keeps its checkpoints', () => {
         };
         played(new KeptRun({ ttlSeconds: ttl, keepLast: last }, service, watch), steps);
       }),
+      { examples: [[aSaveAndThreeMonths, null, null, 60 * 24 * HOUR_MS]] },
     );
   });
 

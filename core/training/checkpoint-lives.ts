@@ -42,6 +42,16 @@ export function tendPlan(ledger: CheckpointLedger, pins: Pins, rules: KeepRules,
   };
 }
 
+/** A plan in words, for whoever watches. */
+export function planText({ look, renew, remove }: TendPlan): string {
+  const parts: readonly (readonly [number, string])[] = [
+    [look.length, 'look at'],
+    [renew.length, 'renew'],
+    [remove.length, 'delete'],
+  ];
+  return parts.flatMap(([count, what]) => (count > 0 ? [`${what} ${count}`] : [])).join(', ');
+}
+
 export const isNothing = ({ look, renew, remove }: TendPlan): boolean => look.length + renew.length + remove.length === 0;
 
 /** When something is due next, in ms since the epoch; null when nothing ever is. */
@@ -81,9 +91,12 @@ function afterFailureMs(triedAtMs: number, expiresMs: number): number | null {
   return leftMs <= 0 ? null : triedAtMs + Math.max(LEAST_GAP_MS, leftMs / 4);
 }
 
-function lifeFor({ path }: LedgerEntry, pins: Pins, { ttlSeconds }: KeepRules): number | null {
+/** In seconds. What is needed gets no shorter life than it was given before: asked for at half of it, a shorter one could end sooner. */
+function lifeFor({ path, expires, lifeFromMs }: LedgerEntry, pins: Pins, { ttlSeconds }: KeepRules): number | null {
   if (isForGood(pins.get(path))) return null;
-  return pins.has(path) ? Math.max(ttlSeconds ?? 0, LONG_LIFE_MS / 1000) : ttlSeconds;
+  if (!pins.has(path)) return ttlSeconds;
+  const givenMs = typeof expires === 'number' ? expires - lifeFromMs : 0;
+  return Math.max(ttlSeconds ?? 0, Math.ceil(Math.max(LONG_LIFE_MS, givenMs) / 1000));
 }
 
 const endsBefore = ({ expires }: LedgerEntry, ms: number) => typeof expires === 'number' && expires < ms;

@@ -5,11 +5,14 @@ export type Checkpoint = { readonly step: number; readonly statePath: StatePath;
 
 /** What a run has saved so far. */
 export type CheckpointBook = {
-  /** In the order they were written; a step that was saved again stands where it was written last. */
+  /** The newest, in the order they were written; a step that was saved again stands where it was written last. */
   readonly checkpoints: readonly Checkpoint[];
   /** The state that the warm-up left, before the first step. */
   readonly warmupState: StatePath | null;
 };
+
+/** Checkpoints that are kept: training goes on from one of the newest, and a run carries all of them along. */
+const MOST_KEPT = 200;
 
 export const NO_CHECKPOINTS: CheckpointBook = { checkpoints: [], warmupState: null };
 
@@ -22,11 +25,11 @@ export type ResumePoint = {
   readonly restoreFrom: StatePath | null;
 };
 
-/** The book with one more checkpoint; an earlier one of the same step is replaced. @throws RangeError for a step that cannot be one */
+/** The book with one more checkpoint; an earlier one of the same step is replaced, and the oldest goes when there are many. @throws RangeError for a step that cannot be one */
 export function withCheckpoint(book: CheckpointBook, checkpoint: Checkpoint): CheckpointBook {
   const { step } = checkpoint;
   if (!Number.isSafeInteger(step) || step < 0) throw new RangeError(`a checkpoint's step must be a whole number of 0 or more; got ${step}`);
-  return { ...book, checkpoints: [...book.checkpoints.filter((known) => known.step !== step), checkpoint] };
+  return { ...book, checkpoints: [...book.checkpoints.filter((known) => known.step !== step), checkpoint].slice(-MOST_KEPT) };
 }
 
 /**

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { BlobRef } from '../../core/ids.ts';
 import type { ObjectStore } from './object-store.ts';
+import { placeOf } from './run-keys.ts';
 
 /** A ref that the store does not hold, or that is no ref at all. */
 export class BlobMissing extends Error {
@@ -59,7 +60,7 @@ export type RunBlobs = { put(bytes: Uint8Array): Promise<BlobRef> };
 
 type Address = { readonly runId: string; readonly digest: string };
 
-const keyOf = ({ runId, digest }: Address) => `runs/${runId}/blobs/${digest.slice(0, 2)}/${digest}`;
+const keyOf = ({ runId, digest }: Address) => `${placeOf(runId)}blobs/${digest.slice(0, 2)}/${digest}`;
 
 const digestOf = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import { listed, type ObjectStore } from './object-store.ts';
-import { claimKey, READS, RUNS } from './run-keys.ts';
+import { claimKey, placeOf, READS, RUNS } from './run-keys.ts';
 
 /** What the store keeps of one run, its claim not counted: that stays for good, so that its id is not used again. */
 export type KeptRun = {
@@ -39,7 +39,7 @@ export async function keptRuns(objects: ObjectStore): Promise<KeptRun[]> {
   for await (const { key, bytes, modifiedAtMs } of objects.list(RUNS)) {
     const runId = key.slice(RUNS.length, key.indexOf('/', RUNS.length));
     if (key === claimKey(runId)) continue;
-    const reading = `${RUNS}${runId}/${READS}`;
+    const reading = `${placeOf(runId)}${READS}`;
     if (key.startsWith(reading)) reads.push({ reader: runId, read: key.slice(reading.length) });
     const so = runs.get(runId) ?? { runId, objects: 0, bytes: 0, newestAtMs: 0, readBy: [] };
     runs.set(runId, { ...so, objects: so.objects + 1, bytes: so.bytes + bytes, newestAtMs: Math.max(so.newestAtMs, modifiedAtMs) });
@@ -74,7 +74,7 @@ function reasonToKeep({ runId, newestAtMs }: KeptRun, state: RunState, { runIds,
 
 /** Removes all that the store keeps of a run but its claim. What is interrupted can be done again. */
 export async function collectRun(objects: ObjectStore, runId: string): Promise<void> {
-  const entries = await listed(objects, `${RUNS}${runId}/`);
+  const entries = await listed(objects, placeOf(runId));
   await pLimit(DELETERS).map(
     entries.filter(({ key }) => key !== claimKey(runId)),
     ({ key }) => objects.delete(key),

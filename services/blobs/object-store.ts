@@ -33,6 +33,13 @@ export class ObjectStoreUnusable extends Error {
   override readonly name = 'ObjectStoreUnusable';
 }
 
+/** Keeps bytes under a name for good; false where other bytes have it. A try that was repeated after it brought no answer is told true. */
+export async function createOrFind(objects: ObjectStore, key: ObjectKey, bytes: Uint8Array): Promise<boolean> {
+  if (await objects.create(key, bytes)) return true;
+  const found = await objects.get(key);
+  return found !== null && Buffer.compare(found, bytes) === 0;
+}
+
 /** A key or prefix that no store takes. */
 export class BadObjectKey extends Error {
   override readonly name = 'BadObjectKey';

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import type { StatePath } from '../../core/ids.ts';
 import type { SavedState } from '../../core/training/saved-state.ts';
 import { getObjectJson } from './object-json.ts';
-import type { ObjectStore } from './object-store.ts';
-import { RUNS } from './run-keys.ts';
+import { listed, type ObjectStore } from './object-store.ts';
+import { placeOf } from './run-keys.ts';
 
 const Line: z.ZodType<SavedState> = z.strictObject({
   name: z.string(),
@@ -19,22 +19,26 @@ export class SavedStates {
 
   constructor(objects: ObjectStore, runId: string) {
     this.objects = objects;
-    this.prefix = `${RUNS}${runId}/states/`;
+    this.prefix = `${placeOf(runId)}states/`;
   }
 
   /** Enters a state behind the others; one that stands there last already is not entered again. */
   async note(state: SavedState): Promise<void> {
     const bytes = new TextEncoder().encode(JSON.stringify(state));
-    const all = await this.all();
-    if (all.at(-1)?.path === state.path) return;
-    for (let place = all.length; ; place++) if (await this.objects.create(this.keyOf(place), bytes)) return;
+    const keys = await this.keys();
+    const last = keys.at(-1);
+    if (last !== undefined && (await this.read(last)).path === state.path) return;
+    for (let place = keys.length; ; place++) if (await this.objects.create(this.keyOf(place), bytes)) return;
   }
 
   /** In the order they were saved. */
   async all(): Promise<SavedState[]> {
-    const keys: string[] = [];
-    for await (const { key } of this.objects.list(this.prefix)) keys.push(key);
-    return Promise.all(keys.sort().map((key) => this.read(key)));
+    const keys = await this.keys();
+    return Promise.all(keys.map((key) => this.read(key)));
+  }
+
+  private async keys(): Promise<string[]> {
+    return (await listed(this.objects, this.prefix)).map(({ key }) => key);
   }
 
   private async read(key: string): Promise<SavedState> {

@@ -3,7 +3,8 @@ import type { AddressInfo } from 'node:net';
 import type { TrialId } from '../../core/ids.ts';
 import type { TrialRecord } from './record.ts';
 import { gatewayApp, nodeServer } from './server.ts';
-import { type TrialOptions, TrialSession } from './session.ts';
+import { TrialSession } from './session.ts';
+import type { TrialOptions } from './trial-options.ts';
 
 export type { CallLink, FragmentCause } from './conversation.ts';
 export { SamplerBusy, SamplerUnavailable, SamplerUnpaid } from './errors.ts';
@@ -12,8 +13,8 @@ export type { CallNotice, ModelFailure, TrialRecord } from './record.ts';
 export type { ChatMessage, ChatRenderer, RendererFingerprint } from './renderer.ts';
 export { rendererFor, UnknownRendererError } from './renderers/index.ts';
 export { checkSample } from './sample-check.ts';
-export type { SpendLimit, TrialOptions } from './session.ts';
 export type { SampleRequest, SampleResult, TokenSampler } from './token-sampler.ts';
+export type { SpendLimit, TrialOptions } from './trial-options.ts';
 
 const DEFAULT_MAX_BODY_BYTES = 16 * 1024 * 1024;
 const DEFAULT_PING_MS = 10_000;

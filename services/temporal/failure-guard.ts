@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 
 /** Longest text of a failure that is sent, in characters. A longer one than the server takes is sent again for ever; it comes twice, as message and stack. */
-export const MOST_FAILURE_CHARS = 20_000;
+const MOST_FAILURE_CHARS = 20_000;
 
 /** How many causes of a failure are looked at; more are never made. */
 const MOST_CAUSES = 20;

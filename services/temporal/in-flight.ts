@@ -18,10 +18,6 @@ export class InFlight {
     },
   });
 
-  get count(): number {
-    return [...this.running.values()].reduce((sum, count) => sum + count, 0);
-  }
-
   /** `runTrial × 3, trainBatch × 1`; empty when nothing runs. */
   toString(): string {
     return [...this.running].map(([type, count]) => `${type} × ${count}`).join(', ');

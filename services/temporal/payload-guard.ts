@@ -2,7 +2,7 @@ import { ApplicationFailure, RawValue } from '@temporalio/common';
 import { payloadConverter } from './payload-converter.ts';
 
 /** The server's limit of one payload (`limit.blobSize.error`). What passes it is refused, in a way that is tried again for ever. */
-export const SERVER_PAYLOAD_BYTES = 2 * 1024 * 1024;
+const SERVER_PAYLOAD_BYTES = 2 * 1024 * 1024;
 
 /** The most that we send: a message may carry two values, and whatever the server adds. */
 export const MOST_PAYLOAD_BYTES = SERVER_PAYLOAD_BYTES / 2;

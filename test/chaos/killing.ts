@@ -4,7 +4,7 @@ import type { Signal, Target } from './schedule.ts';
 import type { UpProcess } from './up-process.ts';
 
 /** How long a stopped process stays stopped. */
-export const STOPPED_MS = 30_000;
+const STOPPED_MS = 30_000;
 
 /** A signal that was sent, and to whom. */
 export type Hit = { readonly pid: number; readonly target: Target; readonly signal: Signal; readonly atMs: number };

@@ -12,7 +12,7 @@ async function firstWait(accept: (socket: Socket) => void, options: { isDown?: b
   const close = () => new Promise((closed) => server.close(closed));
   if (options.isDown) await close();
   const waits: WaitReport[] = [];
-  const settings = { baseUrl: `http://${host}`, apiKey: 'tml-key', noProgressMs: 20, requestTimeoutMs: 50 };
+  const settings = { baseUrl: `http://${host}`, apiKey: 'tml-key', noProgressMs: 1_000, requestTimeoutMs: 50 };
   await TinkerClient.connect({ ...settings, onWait: (report) => void waits.push(report) }).catch(() => {});
   if (!options.isDown) await close();
   const [first] = waits;

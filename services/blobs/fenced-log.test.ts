@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import type { ObjectStore } from '../blobs/object-store.ts';
-import { MemoryObjects } from '../blobs/testing/memory-objects.ts';
 import { FencedLog, StaleAttempt } from './fenced-log.ts';
+import type { ObjectStore } from './object-store.ts';
+import { MemoryObjects } from './testing/memory-objects.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const texts = (entries: readonly Uint8Array[]) => entries.map((entry) => new TextDecoder().decode(entry));

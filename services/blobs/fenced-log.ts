@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { ObjectStore } from '../blobs/object-store.ts';
+import { createOrFind, listed, type ObjectStore } from './object-store.ts';
 
 /** A write to a log that somebody else has taken over: whoever wrote it must stop, its work goes on elsewhere. */
 export class StaleAttempt extends Error {
   override readonly name = 'StaleAttempt';
-  constructor(prefix: string) {
-    super(`a newer attempt has taken over ${prefix}: nothing more of this one is recorded`);
+  constructor(what: string) {
+    super(`a newer attempt has taken over ${what}: nothing more of this one is recorded`);
   }
 }
 
@@ -74,26 +74,25 @@ export class FencedLog {
     return place;
   }
 
-  /** True when the entry is ours; also where it was written by a try of this very call that brought no answer. */
+  /** True when the entry is ours. */
   private async place(place: number, bytes: Uint8Array): Promise<boolean> {
     if (place >= MOST_ENTRIES) throw new Error(`${this.prefix} is full`);
-    const key = this.keyOf(place);
-    const sealed = Buffer.concat([digestOf(bytes), bytes]);
-    if (await this.objects.create(key, sealed)) return true;
-    const found = await this.objects.get(key);
-    return found !== null && Buffer.compare(found, sealed) === 0;
+    return createOrFind(this.objects, this.keyOf(place), Buffer.concat([digestOf(bytes), bytes]));
   }
 
   private async read(): Promise<readonly Uint8Array[]> {
-    const keys: string[] = [];
-    for await (const { key } of this.objects.list(this.prefix)) keys.push(key);
+    const known = await listed(this.objects, this.prefix);
     // What is listed late is read all the same: entries follow one another without a gap.
-    const entries = await Promise.all(keys.map((_, place) => this.objects.get(this.keyOf(place))));
+    const entries = await Promise.all(known.map((_, place) => this.objects.get(this.keyOf(place))));
     for (let place = entries.length; entries.at(-1) !== null && place < MOST_ENTRIES; place++)
       entries.push(await this.objects.get(this.keyOf(place)));
     const end = entries.indexOf(null);
     const written = entries.slice(0, end < 0 ? undefined : end).filter((entry) => entry !== null);
-    const last = keys.toSorted().at(-1) ?? '';
+    const last =
+      known
+        .map(({ key }) => key)
+        .sort()
+        .at(-1) ?? '';
     if (last > this.keyOf(written.length))
       throw new EntryDamaged(this.keyOf(written.length), 'is missing: later entries of its log are there');
     return written.map((sealed, place) => unsealed(this.keyOf(place), sealed));
