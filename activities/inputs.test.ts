@@ -123,6 +123,16 @@ describe('a run that can start', () => {
     expect(warnings).toEqual([expect.stringMatching(/^sampling.temperature is 0.5/), expect.stringMatching(/sandboxes are plain/)]);
   });
 
+  it('warns of a limit per trial that cannot pay for one call', async () => {
+    const prices = ['student_prefill', 'student_train', 'teacher_prefill', 'teacher_sample'].map((meter) => `${meter} = 1\n`).join('');
+    const warned = async (usd: number, runId: string) => {
+      await project.file('run.toml', `${CONFIG}${prices}\n[budget]\nmax_usd_per_trial = ${usd}\n`);
+      return (await project.resolve({}, { runId })).warnings.filter((warning) => warning.startsWith('budget.'));
+    };
+    expect(await warned(1, 'enough')).toEqual([]);
+    expect(await warned(1e-12, 'small')).toEqual([expect.stringMatching(/at most 0 sampled tokens/)]);
+  });
+
   it('is estimated from its record, unpriced meters by name', async () => {
     const { ref } = await project.resolve();
     const estimate = await project.inputs().estimateRun({ run: ref });

@@ -1,6 +1,7 @@
 import type { RunConfig } from '../core/config/index.ts';
 import { estimateTrialUsd } from '../core/estimate/cost.ts';
 import { canConvince } from '../core/gate/evidence.ts';
+import { mostTokens, tokenPrices } from '../core/money/trial-limit.ts';
 import { MOST_TRIALS_OPEN } from '../core/run/batch-sizes.ts';
 import { studentOf, teacherOf } from '../core/run/models.ts';
 import type { PinnedAgent, RunPlan } from '../core/run/pinned-run.ts';
@@ -52,8 +53,11 @@ export function protocolOf(config: RunConfig, agent: PinnedAgent, holdout: reado
 }
 
 /** What is allowed but worth knowing before it costs something. */
-export function warningsFor({ sampling: { temperature }, gate, train }: RunConfig, template: JobTemplate, holdoutTasks: number): string[] {
+export function warningsFor(config: RunConfig, template: JobTemplate, holdoutTasks: number): string[] {
+  const { gate, train } = config;
+  const { temperature } = config.sampling;
   return [
+    ...smallTrialLimit(config),
     ...(gate.confidence !== null && !canConvince(holdoutTasks, gate.confidence)
       ? [
           `gate.confidence is ${gate.confidence}: ${holdoutTasks} held-out tasks can never show a gain with that confidence, so no result will be promoted; hold out more tasks`,
@@ -72,5 +76,17 @@ export function warningsFor({ sampling: { temperature }, gate, train }: RunConfi
           "the job template's sandboxes are plain, without isolation: what the model writes runs as the worker's user, and can reach its files and local services, Stillroom's own included",
         ]
       : []),
+  ];
+}
+
+/** A trial whose limit cannot pay for one call is graded as it stands when it is cut, which is easily taken for a model that fails. */
+function smallTrialLimit({ budget, pricing, sampling: { max_tokens: wanted }, train }: RunConfig): string[] {
+  const limitUsd = budget.max_usd_per_trial;
+  if (limitUsd === null) return [];
+  const firstCall = { spans: [], inFlight: [], wasted: { promptTokens: 0, sampledTokens: 0 }, prompt: new Int32Array(1) };
+  const tokens = Math.max(0, mostTokens(limitUsd, tokenPrices(pricing, 'student', train), firstCall));
+  if (tokens >= wanted) return [];
+  return [
+    `budget.max_usd_per_trial is ${limitUsd}: the student can be paid for at most ${tokens} sampled tokens in a trial of training, less than one call may sample (sampling.max_tokens ${wanted}); such trials are cut and graded as they stand`,
   ];
 }

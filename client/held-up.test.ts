@@ -32,6 +32,17 @@ test('a wait for the service shows its queue, and stands before an old failure',
   ]);
 });
 
+test('what runs again after its worker had died gets on; what waits for its next attempt does not', () => {
+  const left = {
+    activityType: { name: 'keepTraining' },
+    attempt: 2,
+    lastFailure: { message: 'heartbeat timeout', timeoutFailureInfo: {} },
+  };
+  expect(shown({ ...left, state: 2 })).toEqual([]);
+  expect(shown({ ...left, state: 1 })).toEqual(['keepTraining, attempt 2: heartbeat timeout']);
+  expect(shown({ ...failed('402: top up'), state: 2 })).toEqual(['runTrial, attempt 2: 402: top up']);
+});
+
 test('details of another kind are no wait', () => {
   for (const details of ['', '{', '7', '{"call":"Sample"}']) expect(shown({ ...beatWith(details), attempt: 1 })).toEqual([]);
   expect(heldUpIn([{ lastFailure: {} }])).toMatchObject([{ activity: 'an activity', failure: 'it failed without a message' }]);

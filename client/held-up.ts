@@ -21,17 +21,26 @@ export type ServiceWait = Readonly<z.infer<typeof waitSchema>>;
 export type Pending = {
   readonly activityType?: { readonly name?: string | null } | null;
   readonly attempt?: number | null;
+  /** The server's number: 1 for one that waits for its next attempt, 2 for one that runs. */
+  readonly state?: number | null;
   readonly lastFailure?: PendingFailure | null;
   readonly heartbeatDetails?: { readonly payloads?: readonly { readonly data?: Uint8Array | null }[] | null } | null;
 };
-type PendingFailure = { readonly message?: string | null; readonly cause?: PendingFailure | null };
+type PendingFailure = {
+  readonly message?: string | null;
+  readonly timeoutFailureInfo?: object | null;
+  readonly cause?: PendingFailure | null;
+};
 
-/** One entry per activity type and cause, in the order of the description. */
+const RUNS = 2;
+
+/** One entry per activity type and cause, in the order of the description. What runs again after its worker had died gets on. */
 export function heldUpIn(pending: readonly Pending[]): HeldUp[] {
   const found = new Map<string, HeldUp>();
-  for (const { activityType, attempt, lastFailure, heartbeatDetails } of pending) {
+  for (const { activityType, attempt, state, lastFailure, heartbeatDetails } of pending) {
     const activity = activityType?.name ?? 'an activity';
-    const failure = lastFailure ? innermost(lastFailure) : null;
+    const wasLeft = state === RUNS && Boolean(lastFailure?.timeoutFailureInfo);
+    const failure = lastFailure && !wasLeft ? innermost(lastFailure) : null;
     const wait = waitOf(heartbeatDetails?.payloads?.[0]?.data ?? null);
     if (failure === null && wait === null) continue;
     const key = JSON.stringify([activity, failure, wait?.call]);
