@@ -6,8 +6,8 @@ import { keyParts, type ObjectEntry, type ObjectKey, type ObjectStore, ObjectSto
 const PARTIAL = '.partial';
 
 /**
- * Objects as files below `root`. Each is written beside its place, flushed, and put there in one move, so that a reader or a crash
- * never meets half of one; for all processes of one machine.
+ * Objects as files below `root`. Each is written beside its place, flushed, and put there in one move, which is flushed as well: a reader or
+ * a crash never meets half of one, and one that was written outlives a power cut. For all processes of one machine.
  */
 export class FileObjectStore implements ObjectStore {
   private readonly root: string;
@@ -124,8 +124,21 @@ async function placeWhole(path: string, bytes: Uint8Array, place: (partial: stri
       await file.close();
     }
     await place(partial, path);
+    await flushFolder(dirname(path));
   } finally {
     await rm(partial, { force: true });
+  }
+}
+
+/** What was just put into a folder is in it also after a power cut. */
+async function flushFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EINVAL') throw error; // a file system that flushes no folders
+  } finally {
+    await folder.close();
   }
 }
 
