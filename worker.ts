@@ -24,7 +24,7 @@ import { installRuntime } from './services/temporal/runtime.ts';
 import { registerSearchAttributes } from './services/temporal/search-attributes.ts';
 import { connectWorker } from './services/temporal/worker-connection.ts';
 import { PAYLOAD_CONVERTER, workflowBundle } from './services/temporal/workflow-bundle.ts';
-import { TinkerClient } from './services/tinker/index.ts';
+import { requireSettings, TinkerClient } from './services/tinker/index.ts';
 import { SEARCH_ATTRIBUTES } from './workflows/search-attributes.ts';
 
 /** Keeping a training alive costs a request every ten seconds, and must never wait for a slot. */
@@ -140,6 +140,7 @@ const connectTinker: Connect = (onWait, sessionId) =>
 
 async function main(): Promise<void> {
   const { roles, settings, stateDir, metrics } = readWorkerFlags(process.argv.slice(2));
+  requireSettings();
   mkdirSync(stateDir, { recursive: true });
   installRuntime(metrics);
   const worker = await startWorker({ roles, settings, stateDir });

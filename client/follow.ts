@@ -56,7 +56,8 @@ async function look(run: FollowedRun, last: Snapshot): Promise<Snapshot | Follow
   }
 }
 
-const childProgress = (run: FollowedRun, { child }: RunStatus): Promise<TrialProgress | null> =>
+/** The trials of the step or evaluation that is under way. */
+export const childProgress = (run: Pick<RunClient, 'progress'>, { child }: RunStatus): Promise<TrialProgress | null> =>
   child === null ? Promise.resolve(null) : unlessGone(run.progress(child.workflowId), null);
 
 /** What holds up the step or evaluation that is under way. */

@@ -40,6 +40,7 @@ test('what runs again after its worker had died gets on; what waits for its next
   };
   expect(shown({ ...left, state: 2 })).toEqual([]);
   expect(shown({ ...left, state: 1 })).toEqual(['keepTraining, attempt 2: heartbeat timeout']);
+  expect(shown({ ...failed('Worker is shutting down and this activity did not complete in time'), state: 2 })).toEqual([]);
   expect(shown({ ...failed('402: top up'), state: 2 })).toEqual(['runTrial, attempt 2: 402: top up']);
 });
 

@@ -39,8 +39,7 @@ export function heldUpIn(pending: readonly Pending[]): HeldUp[] {
   const found = new Map<string, HeldUp>();
   for (const { activityType, attempt, state, lastFailure, heartbeatDetails } of pending) {
     const activity = activityType?.name ?? 'an activity';
-    const wasLeft = state === RUNS && Boolean(lastFailure?.timeoutFailureInfo);
-    const failure = lastFailure && !wasLeft ? innermost(lastFailure) : null;
+    const failure = lastFailure && !(state === RUNS && wasLeft(lastFailure)) ? innermost(lastFailure) : null;
     const wait = waitOf(heartbeatDetails?.payloads?.[0]?.data ?? null);
     if (failure === null && wait === null) continue;
     const key = JSON.stringify([activity, failure, wait?.call]);
@@ -55,6 +54,9 @@ export function heldUpIn(pending: readonly Pending[]): HeldUp[] {
   }
   return [...found.values()];
 }
+
+/** Whether an attempt failed because its worker was gone, or was told to end: that says nothing of the next one. */
+const wasLeft = (failure: PendingFailure) => Boolean(failure.timeoutFailureInfo) || /^Worker is shutting down/.test(innermost(failure));
 
 /** The cause at the bottom has the words. */
 function innermost({ message, cause }: PendingFailure): string {

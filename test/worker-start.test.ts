@@ -64,10 +64,11 @@ describe('search attributes', () => {
 });
 
 describe('a worker process', () => {
+  const SERVICE = { TINKER_BASE_URL: 'http://127.0.0.1:9', TINKER_API_KEY: 'tml-nobody' };
   const worker = (args: readonly string[], variables: Record<string, string>) =>
     execa(process.execPath, ['worker.ts', ...args], {
       cwd: PROJECT_ROOT,
-      env: { TEMPORAL_CONFIG_FILE: join(PROJECT_ROOT, 'no-profiles.toml'), TEMPORAL_ADDRESS: address, ...variables },
+      env: { TEMPORAL_CONFIG_FILE: join(PROJECT_ROOT, 'no-profiles.toml'), TEMPORAL_ADDRESS: address, ...SERVICE, ...variables },
       reject: false,
       timeout: 50_000,
     });
@@ -92,6 +93,11 @@ describe('a worker process', () => {
       exitCode: 1,
       stderr: expect.stringMatching(new RegExp(`^no Temporal server answers at 127.0.0.1:${port} \\(Connection refused\\)`)),
     });
+  });
+
+  it.each(['TINKER_BASE_URL', 'TINKER_API_KEY'])('without %s ends with 2 and says so', async (name) => {
+    const { exitCode, stderr } = await worker(['--role', 'rollouts'], { [name]: '', TINKER_CREDENTIAL_CMD: '', HOME: '/nonexistent' });
+    expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringContaining(`no ${name}: set it`) });
   });
 
   it('whose metrics port is taken ends with 2', async () => {

@@ -109,7 +109,7 @@ async function waitForBilling(run: Run, told: string): Promise<void> {
 
 /** USD that a person may type: rounded up, so that what is told is enough. */
 function usdText(usd: number): string {
-  const digits = usd >= 100 ? 2 : usd >= 0.01 ? 4 : 8;
+  const digits = usd >= 100 ? 2 : usd >= 1 ? 4 : usd >= 0.01 ? 6 : 8;
   const scale = 10 ** digits;
   return `$${(Math.ceil(usd * scale - 1e-3) / scale).toFixed(digits).replace(/(\.\d\d.*?)0+$/, '$1')}`;
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Console } from '../console.ts';
 import { EXIT } from '../exit-codes.ts';
-import { childHeldUp } from '../follow.ts';
+import { childHeldUp, childProgress } from '../follow.ts';
 import { withRun } from '../session.ts';
 import { statusText } from '../view/status-text.ts';
 import { addCommand, run } from './command.ts';
@@ -20,9 +20,10 @@ async function showStatus(console: Console, _: Options, runId: string): Promise<
     const end = state.open ? null : await found.end();
     const [status, metrics] = await Promise.all([found.status(), found.metrics()]);
     const heldUp = state.open ? [...state.heldUp, ...(await childHeldUp(found, status))] : [];
+    const progress = state.open ? await childProgress(found, status) : null;
     const failure = end?.kind === 'failed' ? end.failure : null;
-    console.result({ ...status, metrics, heldUp, failure });
-    console.print(statusText({ status, rows: metrics.rows, heldUp, failure }, console.colors));
+    console.result({ ...status, metrics, progress, heldUp, failure });
+    console.print(statusText({ status, rows: metrics.rows, progress, heldUp, failure }, console.colors));
     return EXIT.ok;
   });
 }

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
 import { endWithParent } from '../../services/processes/index.ts';
-import { ROLE_SYNTAX, readAppSettings, readEnvironment } from '../../services/settings/index.ts';
+import { ROLE_SYNTAX, ROLES, type Role, readAppSettings, readEnvironment, rolesIn } from '../../services/settings/index.ts';
+import { requireSettings } from '../../services/tinker/index.ts';
 import { COMMAND } from '../command-name.ts';
 import type { Console } from '../console.ts';
 import { CliError } from '../errors.ts';
@@ -10,6 +11,7 @@ import { wholeNumber } from '../input/number.ts';
 import { workerRoles } from '../input/roles.ts';
 import { isAbort, onInterrupt } from '../interrupt.ts';
 import { type StackFlags, stackOptions } from '../stack/options.ts';
+import { LOCAL_KEY } from '../stack/parts.ts';
 import { type Stack, startStack } from '../stack/stack.ts';
 import { endStack } from '../stack/stopping.ts';
 import { addCommand, run } from './command.ts';
@@ -35,8 +37,7 @@ const addRoles = (text: string, before: readonly string[] = []) => [...before, w
 
 async function up(console: Console, options: Options): Promise<number> {
   const embedded = options.trainer && !process.env.TINKER_BASE_URL;
-  if (!embedded && !process.env.TINKER_API_KEY)
-    throw new CliError('without the embedded trainer, set TINKER_API_KEY (and TINKER_BASE_URL for a service of your own)');
+  if (!embedded) requireService();
   const settings = readAppSettings();
   const workers = (options.role ?? settings.workers.processes).flatMap((roles) => Array<string>(options.workers).fill(roles));
   const given = stackOptions(options, settings, readEnvironment(), { trainer: embedded, workers });
@@ -47,6 +48,8 @@ async function up(console: Console, options: Options): Promise<number> {
     const onNotice = ({ line }: { line: string }) => console.remark(line);
     stack = await startStack(given, { onNotice, onStep: (text) => console.print(text), signal: interrupt.signal });
     announce(console, stack);
+    for (const role of rolesMissingIn(workers))
+      console.remark(`no worker here does ${role}: runs wait for \`${COMMAND} worker --role ${role}\``);
     if (!interrupt.signal.aborted) await once(interrupt.signal, 'abort');
     return EXIT.ok;
   } catch (error) {
@@ -55,6 +58,21 @@ async function up(console: Console, options: Options): Promise<number> {
   } finally {
     if (stack) await endStack(stack, interrupt, (text) => console.print(text));
     interrupt.release();
+  }
+}
+
+/** Roles that a run needs and none of these worker processes has. */
+function rolesMissingIn(workers: readonly string[]): Role[] {
+  const there = new Set(workers.flatMap((roles) => rolesIn(roles) ?? []));
+  return ROLES.filter((role) => !there.has(role));
+}
+
+/** Before anything is started: workers without a service to reach would end again and again. */
+function requireService(): void {
+  try {
+    requireSettings();
+  } catch (error) {
+    throw new CliError(`without the embedded trainer: ${(error as Error).message}`);
   }
 }
 
@@ -70,11 +88,12 @@ function announce(console: Console, { address, webUrl, trainerUrl, processes }: 
     [
       `Temporal  ${address}`,
       `Web UI    ${webUrl}`,
-      `trainer   ${trainerUrl ?? `${process.env.TINKER_BASE_URL ?? 'the hosted service'} (not ours)`}`,
+      `trainer   ${trainerUrl ?? `${process.env.TINKER_BASE_URL} (not ours)`}`,
       '',
       'Start a run in another terminal:',
       `  export TEMPORAL_ADDRESS=${address}`,
       `  ${COMMAND} start --config run.toml --tasks train.json --holdout holdout.json`,
+      ...(trainerUrl ? ['A worker beside these needs as well:', `  export TINKER_BASE_URL=${trainerUrl} TINKER_API_KEY=${LOCAL_KEY}`] : []),
       `Ctrl-C stops everything here; runs go on with the next \`${COMMAND} up\`.`,
     ].join('\n'),
   );

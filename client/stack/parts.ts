@@ -4,7 +4,7 @@ import { PROJECT_ROOT } from '../../services/settings/index.ts';
 import type { StackOptions } from './options.ts';
 
 /** Any key of this form opens the embedded trainer, which only this machine reaches. */
-const LOCAL_KEY = 'tml-local-demo';
+export const LOCAL_KEY = 'tml-local-demo';
 /** How long a worker may take to end what it does not wait for any more: sandboxes and the harbor process. */
 const CLEAN_UP_MS = 13_000;
 const READY = /"ready":\s*true/;

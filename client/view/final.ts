@@ -1,5 +1,6 @@
 import type { RunSpend } from '../../workflows/messages.ts';
 import type { Colors } from '../console.ts';
+import { isCancel } from '../failure.ts';
 import { evaluationsTable } from './evaluations-table.ts';
 import type { RunReport } from './report.ts';
 import { spendTable } from './spend-table.ts';
@@ -21,6 +22,7 @@ export function finalText(report: RunReport, colors: Colors): string {
 }
 
 function outcomeLine({ runId, outcome, failure }: RunReport, colors: Colors): string {
+  if (failure && isCancel(failure)) return colors.yellow(`${runId} was cancelled`);
   if (failure) return colors.red(`${runId} failed (${failure.type}):\n${failure.message.replace(/^/gm, '  ')}`);
   const good = outcome === 'promoted' || outcome === 'accepted';
   return `${runId} ended: ${good ? colors.green(outcome) : colors.yellow(outcome ?? 'unknown')}`;

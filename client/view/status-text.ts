@@ -2,9 +2,9 @@ import type { MetricsRow } from '../../core/measures/metrics-row.ts';
 import { lostCalls } from '../../core/measures/usage.ts';
 import { branchText } from '../../core/run/branch.ts';
 import type { Check } from '../../core/run/results.ts';
-import type { RunStatus } from '../../workflows/messages.ts';
+import type { RunStatus, TrialProgress } from '../../workflows/messages.ts';
 import type { Colors } from '../console.ts';
-import type { Failure } from '../failure.ts';
+import { type Failure, isCancel } from '../failure.ts';
 import type { HeldUp } from '../held-up.ts';
 import { evaluationsTable, interimTable } from './evaluations-table.ts';
 import { count } from './format.ts';
@@ -17,18 +17,20 @@ import { verdictLines } from './verdict-text.ts';
 export type StatusReport = {
   readonly status: RunStatus;
   readonly rows: readonly MetricsRow[];
+  /** Of the trials that are under way; null where none are. */
+  readonly progress: TrialProgress | null;
   readonly heldUp: readonly HeldUp[];
   readonly failure: Failure | null;
 };
 
 /** The blocks of a run's status, a blank line between them: what it is, where it stands, what it learned, what it cost, who decided. Empty ones are left out. */
-export function statusText({ status, rows, heldUp, failure }: StatusReport, colors: Colors): string {
+export function statusText({ status, rows, progress, heldUp, failure }: StatusReport, colors: Colors): string {
   const { student, teacher, agent, branch, checks, evaluations, interim, verdict, decisions, spend, usage } = status;
   const blocks = [
     `${colors.bold(status.runId)}${agent ? `: ${agent}, student ${student}, teacher ${teacher}` : ''}`,
     ...(branch ? [`started from ${branchText(branch)}`] : []),
-    ...(failure ? [colors.red(`failed (${failure.type}): ${failure.message}`)] : []),
-    liveLines({ status, progress: null, heldUp, trouble: null }, colors).join('\n'),
+    ...(failure ? [isCancel(failure) ? colors.yellow('cancelled') : colors.red(`failed (${failure.type}): ${failure.message}`)] : []),
+    liveLines({ status, progress, heldUp, trouble: null }, colors).join('\n'),
     checks.map((check) => checkLine(check, colors)).join('\n'),
     rowsTable(rows, colors),
     ...(evaluations.length > 0 ? [evaluationsTable(evaluations, colors)] : []),

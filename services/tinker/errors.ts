@@ -62,7 +62,9 @@ export function ofEarlierCall(error: unknown): unknown {
 }
 
 /** A setting is missing or wrong before anything was sent: set it and connect again. */
-export class SettingMissing extends TinkerError {}
+export class SettingMissing extends TinkerError {
+  readonly exitCode = 2;
+}
 
 /** The service could not be reached or was overloaded for longer than the limits allow. The same call may be made again; a training call from a new `client.training` with the `nextSeqId` from before it. */
 export class RetryLater extends TinkerError {}

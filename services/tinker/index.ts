@@ -40,7 +40,7 @@ export type {
   ScoreOptions,
 } from './sampling/sampler.ts';
 export type { SessionOptions } from './session/session-options.ts';
-export type { ConnectionOptions, WaitReport } from './settings.ts';
+export { type ConnectionOptions, requireSettings, type WaitReport } from './settings.ts';
 export type { CreatedModel, FromStateOptions, ModelInfo, ModelOptions } from './training/models.ts';
 export type { AdamParams, DimuonParams, OptimizerParams, OptimizerType } from './training/optimizer.ts';
 export { type PendingCall, parseSavedCall, type SavedCall } from './training/pending-call.ts';

@@ -68,12 +68,23 @@ export type Connection = RetryLimits & {
   readonly clock: Clock;
 };
 
-/** @throws SettingMissing or CredentialRefused naming the setting */
-export function resolveConnection(options: ConnectionOptions): Connection {
+/** Says before anything begins whether the environment names a service and a credential for it. @throws SettingMissing or CredentialRefused naming the setting */
+export function requireSettings(): void {
+  baseUrlOf({});
+  findCredentials({});
+}
+
+function baseUrlOf(options: Pick<ConnectionOptions, 'baseUrl'>): string {
   // An empty value counts as unset, as in the official client.
   const baseUrl = options.baseUrl || process.env.TINKER_BASE_URL;
   if (!baseUrl) throw new SettingMissing('no TINKER_BASE_URL: set it to the address of a Tinker-compatible service', { call: 'connect' });
   if (!URL.canParse(baseUrl)) throw new SettingMissing(`TINKER_BASE_URL "${baseUrl}" is no URL`, { call: 'connect' });
+  return baseUrl;
+}
+
+/** @throws SettingMissing or CredentialRefused naming the setting */
+export function resolveConnection(options: ConnectionOptions): Connection {
+  const baseUrl = baseUrlOf(options);
   const { CLOUDFLARE_ACCESS_CLIENT_ID: accessId, CLOUDFLARE_ACCESS_CLIENT_SECRET: accessSecret } = process.env;
   if (accessId) assertHeaderValue('CLOUDFLARE_ACCESS_CLIENT_ID', accessId);
   if (accessSecret) assertHeaderValue('CLOUDFLARE_ACCESS_CLIENT_SECRET', accessSecret);
