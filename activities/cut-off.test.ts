@@ -5,8 +5,9 @@ import { NOTHING_PAID } from '../core/measures/usage.ts';
 import { FencedLog, StaleAttempt } from '../services/blobs/fenced-log.ts';
 import { MemoryObjects } from '../services/blobs/testing/memory-objects.ts';
 import { createCutOffActivities } from './cut-off.ts';
-import { type CallOrder, PaidCalls } from './paid-calls.ts';
+import { PaidCalls } from './paid-calls.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
+import { answered, order } from './testing/call-orders.ts';
 
 const TRIAL = 'p-s0002-000-0' as TrialId;
 const run = 'sha256:run' as BlobRef;
@@ -20,22 +21,6 @@ const read = (...books: Parameters<typeof readBooks>[0]['books']) =>
 
 const attempt = (kind: string, number: number) =>
   PaidCalls.open(new FencedLog(objects, `runs/run/calls/${TRIAL}/${kind}/`), { execution: 'e', attempt: number });
-const order = (kind: 'sample' | 'score', promptTokens: number): CallOrder => ({
-  kind,
-  who: kind === 'sample' ? 'student' : 'teacher',
-  key: `${kind} ${promptTokens}`,
-  model: 'm',
-  promptTokens,
-  mostSampledTokens: kind === 'sample' ? 28 : 1,
-});
-const answer = (sampledTokens: number) => async () => ({
-  sampledTokens,
-  cachedTokens: 0,
-  resubmissions: 0,
-  usable: true,
-  detail: {},
-  columns: [],
-});
 const unanswered = () => new Promise<never>(() => {});
 
 it('work that never began took nothing, and leaves nothing in the store', async () => {
@@ -45,12 +30,12 @@ it('work that never began took nothing, and leaves nothing in the store', async 
 
 it('counts what all attempts were answered, and a call without an answer at the most that it could take; nothing comes after that', async () => {
   const first = await attempt('sample', 1);
-  await first.call(order('sample', 10), answer(3));
+  await first.call(order('sample', 10), answered(3));
   const second = await attempt('sample', 2);
-  await second.call(order('sample', 11), answer(4));
+  await second.call(order('sample', 11), answered(4));
   void second.call(order('sample', 20), unanswered);
   const scores = await attempt('score', 1);
-  await scores.call(order('score', 14), answer(1));
+  await scores.call(order('score', 14), answered(1));
   // The intent of the call without an answer is written by now: the book's entries follow one another.
   await expect.poll(() => objects.kept.size).toBe(2 * 3 + 1 + 3);
 
@@ -63,6 +48,6 @@ it('counts what all attempts were answered, and a call without an answer at the 
     usd: expect.closeTo(35 + 7.6 + 0.14),
   });
   expect(await read({ of: TRIAL, kind: 'sample' }, { of: TRIAL, kind: 'score' })).toEqual(paid);
-  await expect(second.call(order('sample', 30), answer(1))).rejects.toThrow(StaleAttempt);
+  await expect(second.call(order('sample', 30), answered(1))).rejects.toThrow(StaleAttempt);
   expect((await read({ of: TRIAL, kind: 'sample' })).lost).toEqual([lost]);
 });

@@ -4,7 +4,8 @@ import { NOTHING_PAID, type Usage } from '../core/measures/usage.ts';
 import { FencedLog } from '../services/blobs/fenced-log.ts';
 import { MemoryObjects } from '../services/blobs/testing/memory-objects.ts';
 import { createCutOffActivities } from './cut-off.ts';
-import { type CallOrder, PaidCalls } from './paid-calls.ts';
+import { PaidCalls } from './paid-calls.ts';
+import { answered, order } from './testing/call-orders.ts';
 import { Crash, dyingAt } from './testing/crashing-store.ts';
 import { MemoryService } from './testing/memory-service.ts';
 import { CONFIG, Project } from './testing/project.ts';
@@ -22,18 +23,6 @@ beforeAll(async () => {
 afterAll(() => project[Symbol.asyncDispose]());
 
 const cutOff = (objects = new MemoryObjects()) => ({ objects, ...createCutOffActivities({ records: project.records, objects }) });
-
-const order = (kind: 'sample' | 'score', promptTokens: number): CallOrder => ({
-  kind,
-  who: kind === 'sample' ? 'student' : 'teacher',
-  key: `${kind} ${promptTokens}`,
-  model: 'm',
-  promptTokens,
-  mostSampledTokens: kind === 'sample' ? 28 : 1,
-});
-const answered = (sampledTokens: number) => async () => ({
-  ...{ sampledTokens, cachedTokens: 0, resubmissions: 0, usable: true, detail: {}, columns: [] },
-});
 
 it('a batch took what its ended trials say, what the books of the others say, and what scores cost; other batches are not its', async () => {
   const { objects, readBatch } = cutOff();
