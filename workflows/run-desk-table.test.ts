@@ -2,18 +2,13 @@ import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { MESSAGES, type MessageName } from '../core/run/decision.ts';
 import type { Wait } from '../core/run/phase.ts';
 import { RunDesk } from './run-desk.ts';
-
-type Receiver = { readonly take: (input: unknown) => unknown; readonly check: (input: unknown) => void };
-
-const { receivers } = vi.hoisted(() => ({ receivers: new Map<string, Receiver>() }));
+import { type Receiver, receivers } from './testing/receivers.ts';
 
 // A wait never goes on by itself: each message meets the state that the test made.
-vi.mock('@temporalio/workflow', async (original) => ({
-  ...(await original<typeof import('@temporalio/workflow')>()),
-  condition: () => new Promise(() => {}),
-  setHandler: ({ type, name }: { type: string; name: string }, take: Receiver['take'], options?: { validator: Receiver['check'] }) =>
-    receivers.set(`${type} ${name}`, { take, check: options?.validator ?? (() => {}) }),
-}));
+vi.mock('@temporalio/workflow', async (original) => {
+  const { sdkWithReceivers } = await import('./testing/receivers.ts');
+  return sdkWithReceivers(await original());
+});
 
 const FIELDS: Partial<Record<MessageName, object>> = { setBudget: { maxUsd: 5 }, decidePromotion: { approve: true } };
 const input = (name: MessageName, by = 'tester') => ({ by, ...FIELDS[name] });

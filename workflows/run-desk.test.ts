@@ -1,18 +1,13 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { DecisionRecord } from '../core/run/decision.ts';
 import { RunDesk } from './run-desk.ts';
-
-type Receiver = { readonly take: (input: unknown) => unknown; readonly check: (input: unknown) => void };
-
-const { receivers } = vi.hoisted(() => ({ receivers: new Map<string, Receiver>() }));
+import { type Receiver, receivers } from './testing/receivers.ts';
 
 // The wait itself never goes on: everything here comes in one moment, before the workflow's own code runs again.
-vi.mock('@temporalio/workflow', async (original) => ({
-  ...(await original<typeof import('@temporalio/workflow')>()),
-  condition: () => new Promise(() => {}),
-  setHandler: ({ type, name }: { type: string; name: string }, take: Receiver['take'], options?: { validator: Receiver['check'] }) =>
-    receivers.set(`${type} ${name}`, { take, check: options?.validator ?? (() => {}) }),
-}));
+vi.mock('@temporalio/workflow', async (original) => {
+  const { sdkWithReceivers } = await import('./testing/receivers.ts');
+  return sdkWithReceivers(await original());
+});
 
 let desk: RunDesk;
 beforeEach(() => {

@@ -104,3 +104,10 @@ test('a failed run shows its named failure with every line, and what was known',
   expect(shown).toContain('run-1 failed (PreflightFailed):\n  end tokens: differ\n  token proof: 0.4 nat');
   expect(shown).toContain('note: no price for teacher_sample');
 });
+
+test('a cancelled run is said to be that, and not to have failed', () => {
+  const failure = { type: 'CancelledFailure', message: 'Workflow canceled' };
+  const shown = text({ end: { kind: 'failed', failure }, status: runStatus({}), wallMs: 1_000 });
+  expect(shown).toMatch(/^run-1 was cancelled$/m);
+  expect(shown).not.toContain('failed');
+});

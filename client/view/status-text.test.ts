@@ -32,3 +32,10 @@ it('a run that has done nothing yet has neither', () => {
   expect(shown).not.toMatch(/KL\/token|spend by meter/);
   expect(shown).toContain('Spent: nothing yet.');
 });
+
+it('a cancelled run is said to be that, and not to have failed', () => {
+  const failure = { type: 'CancelledFailure', message: 'Workflow canceled' };
+  const shown = statusText({ status: runStatus({}), rows: [], progress: null, heldUp: [], failure }, plain);
+  expect(shown).toMatch(/^cancelled$/m);
+  expect(shown).not.toContain('failed');
+});
