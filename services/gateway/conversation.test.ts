@@ -10,14 +10,14 @@ const assistant = (content: string): ChatMessage => ({ role: 'assistant', conten
 
 /** Each step asks with a conversation and samples a text. Returns the prompts as text with their links. */
 async function play(
-  steps: { ask: ChatMessage[]; sampled: string; tools?: Record<string, unknown>[] }[],
+  steps: { ask: ChatMessage[]; sampled: string; tools?: ToolDefinition[] }[],
   renderer: ChatRenderer = tinyAsciiRenderer(),
 ) {
   const tree = new ConversationTree(renderer);
   const seen = [];
   for (const [index, { ask, sampled, tools = [] }] of steps.entries()) {
     const placed = await tree.prompt(ask, tools);
-    const link = tree.record(placed, index, ids(sampled), renderer.parse(ids(sampled)));
+    const link = tree.record(placed, index, ids(sampled), await renderer.parse(ids(sampled), { prompt: placed.prompt, tools: [] }));
     seen.push({ prompt: textOf(placed.prompt), ...link });
   }
   return seen;

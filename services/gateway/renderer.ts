@@ -10,11 +10,14 @@ export type ChatMessage = {
 /** `arguments` is the JSON text as the model or the agent wrote it. */
 export type ToolCall = { readonly id: string; readonly name: string; readonly arguments: string };
 
-/** An OpenAI `tools[]` entry, handed to the template as it came. */
-export type ToolDefinition = Readonly<Record<string, unknown>>;
+/** An OpenAI `tools[]` entry as JSON text: key order and the form of numbers reach the template as the agent wrote them. */
+export type ToolDefinition = { readonly json: string };
 
 /** What the model said in one turn, read from its ids. Fields that are absent were not there. */
 export type ParsedTurn = { readonly content: string; readonly reasoning?: string; readonly toolCalls?: readonly ToolCall[] };
+
+/** What a turn's ids were sampled after: a prompt may open the reasoning that they close, and tools say what types arguments have. */
+export type ParseContext = { readonly prompt: Int32Array; readonly tools: readonly ToolDefinition[] };
 
 /** A turn that was sampled earlier and stands in `messages` at `producedIndex`; what follows it is to be appended to its ids. */
 export type ExtendRequest = {
@@ -58,6 +61,6 @@ export interface ChatRenderer {
   ): Awaitable<Int32Array>;
   extend(request: ExtendRequest): Awaitable<Extension>;
   /** Reads sampled ids. Never fails: what cannot be read as a tool call comes back as content. */
-  parse(sampled: Int32Array): ParsedTurn;
+  parse(sampled: Int32Array, context: ParseContext): Awaitable<ParsedTurn>;
   fingerprint(): Awaitable<RendererFingerprint>;
 }

@@ -12,6 +12,7 @@ import {
   usdLimitReached,
 } from './errors.ts';
 import { type ModelFailure, type TrialRecord, TrialRecorder } from './record.ts';
+import type { ToolDefinition } from './renderer.ts';
 import { checkSample } from './sample-check.ts';
 import type { SampleResult } from './token-sampler.ts';
 import type { TrialOptions } from './trial-options.ts';
@@ -81,8 +82,8 @@ export class TrialSession {
       const maxTokens = Math.min(roomTokens, this.#affordable(placed.prompt));
       const reserved = { promptTokens: placed.prompt.length, maxTokens };
       this.#reserved.add(reserved);
-      const said = await this.#sample(placed, { maxTokens, roomTokens, extraStops, signal: call.signal }).finally(() =>
-        this.#reserved.delete(reserved),
+      const said = await this.#sample(placed, { maxTokens, roomTokens, extraStops, signal: call.signal, tools: request.tools }).finally(
+        () => this.#reserved.delete(reserved),
       );
       if (maxTokens < roomTokens && said.stop === 'length') this.#recorder.usdLimited();
       return said;
@@ -101,7 +102,14 @@ export class TrialSession {
       roomTokens,
       extraStops,
       signal,
-    }: { maxTokens: number; roomTokens: number; extraStops: readonly number[]; signal: AbortSignal },
+      tools,
+    }: {
+      maxTokens: number;
+      roomTokens: number;
+      extraStops: readonly number[];
+      signal: AbortSignal;
+      tools: readonly ToolDefinition[];
+    },
   ): Promise<Completion> {
     const { sampler, renderer, temperature } = this.options;
     const { prompt } = placed;
@@ -121,21 +129,26 @@ export class TrialSession {
       this.#recorder.waste(prompt.length, result.tokens.length);
       throw this.#gone();
     }
-    const completion = this.#keep(placed, result, { maxTokens, extraStops, version });
+    const completion = await this.#keep(placed, result, { maxTokens, extraStops, version, tools });
     await this.options.onCall?.(noticeOf(completion, samplingMs));
     return completion;
   }
 
-  #keep(
+  async #keep(
     placed: PlacedPrompt,
     result: SampleResult,
-    { maxTokens, extraStops, version }: { maxTokens: number; extraStops: readonly number[]; version: string },
-  ): Completion {
+    {
+      maxTokens,
+      extraStops,
+      version,
+      tools,
+    }: { maxTokens: number; extraStops: readonly number[]; version: string; tools: readonly ToolDefinition[] },
+  ): Promise<Completion> {
     const { renderer } = this.options;
     const { prompt } = placed;
     const { sampled, logprobs, maskedTokens } = this.#check(prompt.length, result, maxTokens);
     const endsInExtraStop = extraStops.includes(sampled.at(-1) ?? -1);
-    const said = renderer.parse(endsInExtraStop ? sampled.subarray(0, -1) : sampled);
+    const said = await renderer.parse(endsInExtraStop ? sampled.subarray(0, -1) : sampled, { prompt, tools });
     const callIndex = this.#recorder.calls;
     const link = this.#tree.record(placed, callIndex, sampled, said);
     const { stop, promptCacheHitTokens: cachedPromptTokens } = result;

@@ -61,7 +61,7 @@ export function parseChatRequest(text: string): ChatRequest {
     tokenIds: wire.return_token_ids ?? false,
     stream: wire.stream ?? false,
     streamUsage: wire.stream_options?.include_usage ?? false,
-    tools: wire.tools ?? [],
+    tools: (wire.tools ?? []).map((tool) => ({ json: JSON.stringify(tool) })),
   };
 }
 

@@ -25,7 +25,11 @@ function largeIds(): ChatRenderer {
       const extension = await tiny.extend(request);
       return 'delta' in extension ? { delta: spread(extension.delta) } : extension;
     },
-    parse: (sampled) => tiny.parse(sampled.map((id) => id / SPREAD)),
+    parse: (sampled, context) =>
+      tiny.parse(
+        sampled.map((id) => id / SPREAD),
+        context,
+      ),
   };
 }
 

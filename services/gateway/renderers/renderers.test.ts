@@ -49,7 +49,9 @@ describe('tiny-ascii', () => {
     ['closed', 'done\n', 'done'],
     ['cut', 'cp sun m', 'cp sun m'],
     ['empty', '\n', ''],
-  ])('parses a %s turn without its stop token', (_, sampled, content) => expect(tiny.parse(ids(sampled))).toEqual({ content }));
+  ])('parses a %s turn without its stop token', (_, sampled, content) =>
+    expect(tiny.parse(ids(sampled), { prompt: ids('a\n$ '), tools: [] })).toEqual({ content }),
+  );
 });
 
 describe('fingerprint', () => {
