@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { messageKey } from './canonical.ts';
 import { ConversationTree } from './conversation.ts';
-import type { ChatMessage, ChatRenderer } from './renderer.ts';
+import type { ChatMessage, ChatRenderer, ToolDefinition } from './renderer.ts';
 import { tinyAsciiRenderer } from './renderers/tiny-ascii.ts';
 import { ids, textOf } from './testing/scripted-sampler.ts';
 
@@ -17,7 +17,7 @@ async function play(
   const seen = [];
   for (const [index, { ask, sampled, tools = [] }] of steps.entries()) {
     const placed = await tree.prompt(ask, tools);
-    const link = tree.record(placed, index, ids(sampled), await renderer.parse(ids(sampled), { prompt: placed.prompt, tools: [] }));
+    const link = tree.record(placed, index, ids(sampled), await renderer.parse(ids(sampled), { prompt: placed.prompt, tools }));
     seen.push({ prompt: textOf(placed.prompt), ...link });
   }
   return seen;
@@ -74,7 +74,7 @@ describe('a later call', () => {
     ],
     [
       'other tools',
-      [first, { ...second, tools: [{ type: 'function', function: { name: 'f' } }] }],
+      [first, { ...second, tools: [{ json: '{"type":"function"}' }] }],
       { prompt: 'u1\n$ a1\nu2\n$ ', parentCall: null, cause: 'tools_changed' },
     ],
   ])('with %s opens a fragment', async (_, steps, last) => expect((await play(steps)).at(-1)).toMatchObject(last));
