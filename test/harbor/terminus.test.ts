@@ -1,3 +1,6 @@
+import { execFileSync } from 'node:child_process';
+import { mkdir, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SamplerUnavailable, type TrialRecord } from '../../services/gateway/index.ts';
 import { tinyAsciiRenderer } from '../../services/gateway/renderers/tiny-ascii.ts';
@@ -17,7 +20,10 @@ const [look, copy, done] = [turn(['ls\n']), turn(['cp sun map\n']), turn([], { d
 
 test('a sandbox without tmux is told by name, and nothing is asked of the model', async () => {
   const sampler = scriptedSampler(look);
-  const environment = { persistent_env: { PATH: '/nowhere' } };
+  const bin = join(terminus.setting.dir, 'bin');
+  await mkdir(bin);
+  await symlink(execFileSync('sh', ['-c', 'command -v bash'], { encoding: 'utf8' }).trim(), join(bin, 'bash'));
+  const environment = { persistent_env: { PATH: bin } };
   const run = await terminus.play({ sampler, renderer, environment });
   expect(run).toMatchObject({ infraFailed: true, exceptionMessage: expect.stringContaining('tmux') });
   expect(sampler.requests).toEqual([]);
