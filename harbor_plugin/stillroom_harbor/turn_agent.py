@@ -109,7 +109,7 @@ class TurnAgent(BaseAgent):
 
     async def _complete(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
         status, answer = await shared_client().post(self._url, self._headers, {**self._body, "messages": messages})
-        if status == 400 and (stop := stop_of(_error_code(answer))):
+        if status in (400, 410) and (stop := stop_of(_error_code(answer))):
             raise EpisodeOver(stop)
         if status != 200:
             raise ModelCallError(redact(f"HTTP {status} from the model server: {answer[:500].decode(errors='replace')}"))
