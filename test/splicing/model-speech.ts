@@ -19,7 +19,10 @@ const deepSeekEnd = () => '<｜end▁of▁sentence｜>';
 
 const hermes: Accent = {
   write: (speech, open) =>
-    [think(speech, open), ...speech.calls.map((call) => `<tool_call>\n{"name": ${json(call.name)}, "arguments": ${json(call.arguments)}}\n</tool_call>`)]
+    [
+      think(speech, open),
+      ...speech.calls.map((call) => `<tool_call>\n{"name": ${json(call.name)}, "arguments": ${json(call.arguments)}}\n</tool_call>`),
+    ]
       .filter((part) => part !== '')
       .join('\n'),
   close: imEnd,
