@@ -1,3 +1,4 @@
+import type { FragmentCause } from '../../services/gateway/index.ts';
 import type { Keeping, PlannedStep } from './arbitraries.ts';
 
 /** Messages as agents send them. */
@@ -63,37 +64,53 @@ export function observed(answer: WireMessage, own: WireMessage, observation: str
   return calls.map(({ id }, index) => ({ role: 'tool', content: `${index}: ${observation}`, tool_call_id: id }));
 }
 
-/** The history of the next call; of a parallel one, two of them. `before` is what the answer was given to. */
-export function nextHistories(before: readonly WireMessage[], answer: WireMessage, step: PlannedStep): WireMessage[][] {
-  const own = kept(answer, step.keeping);
-  const after = observed(answer, own, step.observation);
-  const on = [...before, own, ...after];
-  const head = before.slice(0, 2);
-  switch (step.move) {
+/** What the agent asks next, and as what a call that does so may be recorded. A parallel move asks twice. */
+export type Next = { readonly history: readonly WireMessage[]; readonly causes: readonly (FragmentCause | null)[] };
+
+/** `before` is what the answer was given to. */
+export function nextHistories(before: readonly WireMessage[], answer: WireMessage, { keeping, move, observation }: PlannedStep): Next[] {
+  const own = kept(answer, keeping);
+  const on = [...before, own, ...observed(answer, own, observation)];
+  const [system, task] = before;
+  const user = (content: string): WireMessage => ({ role: 'user', content });
+  const rewrites: readonly FragmentCause[] = ['template_rewrites', 'template_refuses'];
+  switch (move) {
     case 'retry':
-      return [[...before]];
+      return [{ history: before, causes: ['retry'] }];
     case 'parallel':
-      return [on, on];
-    case 'branch':
-      return [[...head, { role: 'assistant', content: 'Fine.' }, { role: 'user', content: `Or: ${step.observation}` }]];
-    case 'edit':
-      return [[...before, { role: 'assistant', content: `Rewritten: ${step.observation}` }, { role: 'user', content: 'Well?' }]];
-    case 'compact':
-      return [[...head.slice(0, 1), { role: 'user', content: `Summary: ${step.observation}` }]];
-    case 'side':
-      return [[{ role: 'user', content: `Title for: ${step.observation}` }], on];
-    case 'system_in_the_middle':
       return [
-        [
-          ...on.slice(0, -after.length),
-          ...after,
-          { role: 'system', content: `Note: ${step.observation}` },
-          { role: 'user', content: 'Go on.' },
-        ],
+        { history: on, causes: [null, 'retry'] },
+        { history: on, causes: [null, 'retry'] },
       ];
+    case 'branch': {
+      const last = before.at(-1);
+      const other = before.slice(0, -1).concat(last ? [{ ...last, content: `Or: ${observation}` }] : []);
+      return [{ history: other, causes: before.length > 2 ? ['branch', 'edited_history'] : ['no_match', 'edited_history', 'compaction'] }];
+    }
+    case 'edit':
+      return [
+        {
+          history: [...before, { role: 'assistant', content: `Rewritten: ${observation}` }, user('Well?')],
+          causes: ['edited_history', ...rewrites],
+        },
+      ];
+    case 'compact':
+      return [
+        {
+          history: [system, task, user(`Summary: ${observation}`)].filter((one) => one !== undefined),
+          causes: ['compaction', 'edited_history'],
+        },
+      ];
+    case 'side':
+      return [
+        { history: [user(`Title for: ${observation}`)], causes: ['no_match', 'retry'] },
+        { history: on, causes: [null] },
+      ];
+    case 'system_in_the_middle':
+      return [{ history: [...on, { role: 'system', content: `Note: ${observation}` }, user('Go on.')], causes: [null, ...rewrites] }];
     case 'foreign_assistant':
-      return [[...on, { role: 'assistant', content: 'As I said.' }, { role: 'user', content: 'Go on.' }]];
+      return [{ history: [...on, { role: 'assistant', content: 'As I said.' }, user('Go on.')], causes: [null] }];
     default:
-      return [on];
+      return [{ history: on, causes: [null] }];
   }
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect } from 'vitest';
 import type { TrialId } from '../../core/ids.ts';
 import { type Gateway, startGateway, type TrialRecord } from '../../services/gateway/index.ts';
-import { nextHistories, TOOLS, type WireMessage } from './agent.ts';
+import { type Next, nextHistories, TOOLS, type WireMessage } from './agent.ts';
 import { type PlannedStep, plannedStep } from './arbitraries.ts';
 import { ACCENTS } from './model-speech.ts';
 import { type Exchange, playedModel } from './played-model.ts';
@@ -10,8 +10,8 @@ import { type RealModel, realModel } from './real-model.ts';
 
 type Family = keyof typeof ACCENTS;
 
-/** How a call came about: `goesOn` when the agent left its history alone, so that the call should continue the one before. */
-type Asked = { readonly goesOn: boolean; readonly added: readonly WireMessage[] };
+/** How a call came about. `causes` may be its recorded one; `added` are the messages after the last answer, of a call that goes on from it. */
+type Asked = { readonly causes: Next['causes']; readonly added: readonly WireMessage[]; readonly lookAlike: boolean };
 
 /**
  * Random agents talk with a random model through the gateway, over the wire. Whatever they do, the record must be what was sampled, and
@@ -36,6 +36,11 @@ export async function provedFor(family: Family, options: { readonly runs: number
   }
   return tally;
 }
+
+const START: readonly WireMessage[] = [
+  { role: 'system', content: 'You work in a shell.' },
+  { role: 'user', content: 'Tidy up the folder.' },
+];
 
 export type Tally = { calls: number; spliced: number; goneOn: number; readonly opened: Record<string, number> };
 
@@ -68,30 +73,30 @@ async function play({ gateway, model, family, trialId }: Stage, plan: readonly P
   };
 
   const asked: Asked[] = [];
-  let history: WireMessage[] = [
-    { role: 'system', content: 'You work in a shell.' },
-    { role: 'user', content: 'Tidy up the folder.' },
-  ];
-  let goesOn = false;
-  let added: readonly WireMessage[] = history;
-  for (const step of plan) {
-    const first = await ask(history, step);
-    if (first.answer === null) break; // the template takes no such conversation
-    asked.push({ goesOn, added });
-    const next = nextHistories(history, first.answer, step);
-    if (next.length > 1) {
-      const [one = [], other = []] = next;
-      const answers = await Promise.all([ask(one, step), ask(other, step)]);
-      for (const { answer } of answers) if (answer) asked.push({ goesOn: false, added: [] });
-      if (answers.some(({ answer }) => answer === null)) break;
+  let at: Asked & { readonly history: readonly WireMessage[] } = { history: START, causes: ['first'], added: START, lookAlike: false };
+  for (const planned of plan) {
+    const step = planned.lookAlikeIn ? { ...planned, observation: `${planned.observation} ${closeOf(family)} on` } : planned;
+    const { answer } = await ask(at.history, step);
+    if (answer === null) break; // the template takes no such conversation
+    asked.push(at);
+    const next = nextHistories(at.history, answer, step);
+    const [one, other] = next;
+    if (one && other) {
+      const answers = await Promise.all([ask(one.history, step), ask(other.history, step)]);
+      if (answers.some((side) => side.answer === null)) break;
+      for (const _ of answers) asked.push({ causes: [...one.causes, ...other.causes], added: [], lookAlike: false });
+      at = { history: START, causes: ['retry'], added: [], lookAlike: false };
+    } else if (one) {
+      const goesOn = step.move === 'go_on';
+      const added = goesOn ? one.history.slice(at.history.length + 1) : [];
+      at = { ...one, added, lookAlike: goesOn && step.lookAlikeIn };
     }
-    const before = history;
-    history = next.at(-1) ?? history;
-    goesOn = step.move === 'go_on';
-    added = goesOn ? history.slice(before.length + 1) : [];
-    if (step.move === 'parallel' || step.move === 'side') history = [...history.slice(0, 2), { role: 'user', content: 'Start again.' }];
   }
   return { record: session.record(), exchanges, asked };
+}
+
+function closeOf(family: Family): string {
+  return ACCENTS[family].close({ reasoning: '', text: '', calls: [] });
 }
 
 async function promptText({ renderer, tokenizer }: RealModel): Promise<string> {
@@ -109,9 +114,12 @@ async function check(model: RealModel, { record, exchanges, asked }: Played, may
     if (link === undefined) throw new Error(`call ${index} has no link`);
     tally.calls++;
     if (link.cause) tally.opened[link.cause] = (tally.opened[link.cause] ?? 0) + 1;
-    const { goesOn = false, added = [] } = asked[index] ?? {};
-    if (goesOn && !(link.detail && mayRefuse.test(link.detail)))
-      expect(link, `call ${index} goes on`).toMatchObject({ parentCall: index - 1, cause: null });
+    const { causes = [], added = [], lookAlike = false } = asked[index] ?? {};
+    if (!(link.detail && mayRefuse.test(link.detail))) {
+      expect(causes, `cause of call ${index} (${link.detail})`).toContain(link.cause);
+      if (added !== START && added.length > 0) expect(link.parentCall).toBe(index - 1);
+    }
+    if (lookAlike) expect(link.lookAlikes).toBeGreaterThan(0);
     const parent = link.parentCall === null ? undefined : spans[link.parentCall];
     if (parent === undefined) continue;
     tally.spliced++;
