@@ -250,7 +250,22 @@ describe('a template cannot be used', () => {
 
   it('with tools, when it shows no calls', async () => {
     expect((await made(PLAIN)).supportsTools).toBe(true);
-    expect((await made(PLAIN.replace(CALLS, ''))).supportsTools).toBe(false);
+    expect(await made(PLAIN.replace(CALLS, ''))).toMatchObject({
+      supportsTools: false,
+      noTools: expect.stringMatching(/does not show tool calls/),
+    });
+  });
+
+  it('with tools, when it writes calls in a form that is not read', async () => {
+    const inXml = PLAIN.replace(
+      '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments|tojson }}}',
+      '<{{ c.function.name }}>{{ c.function.arguments.a }}</{{ c.function.name }}>',
+    );
+    expect(inXml).not.toBe(PLAIN);
+    expect(await made(inXml)).toMatchObject({
+      supportsTools: false,
+      noTools: expect.stringMatching(/another form than the family "hermes"/),
+    });
   });
 });
 
