@@ -14,6 +14,7 @@ import {
   isNone,
   isNumber,
   isText,
+  isTrue,
   isUndefined,
   list,
   safeText,
@@ -69,10 +70,10 @@ export const isGiven = ({ positional, named }: FilterArguments, index: number, n
 
 /** A yes-or-no argument; false when it is not given. */
 export const isSet = (given: FilterArguments, index: number, name: string): boolean =>
-  isGiven(given, index, name) && argument(given, index, name).__bool__().value;
+  isGiven(given, index, name) && isTrue(argument(given, index, name));
 
 function defaultTo(value: Value, given: FilterArguments): Value {
-  if (!isUndefined(value) && !(isSet(given, 1, 'boolean') && !value.__bool__().value)) return value;
+  if (!isUndefined(value) && !(isSet(given, 1, 'boolean') && !isTrue(value))) return value;
   return isGiven(given, 0, 'default_value') ? argument(given, 0, 'default_value') : text('');
 }
 
