@@ -8,6 +8,7 @@ import { type JsonStyle, PLAIN_JSON, toJson } from './to-json.ts';
 import {
   type DictValue,
   float,
+  generator,
   integer,
   isDict,
   isInteger,
@@ -35,7 +36,7 @@ const FILTERS: Readonly<Record<string, Filter>> = {
   d: defaultTo,
   length: (value) => integer(lengthOf(value)),
   count: (value) => integer(lengthOf(value)),
-  items: (value) => list(isUndefined(value) ? [] : pairsOf(mustBeDict(value).value)),
+  items: (value) => generator(isUndefined(value) ? [] : pairsOf(mustBeDict(value).value)),
   trim: (value, given) => text(strip(toText(value), isGiven(given, 0, 'chars') ? toText(argument(given, 0, 'chars')) : null)),
   upper: (value) => text(toText(value).toUpperCase()),
   lower: (value) => text(toText(value).toLowerCase()),
