@@ -93,8 +93,8 @@ describe('the record', () => {
     ]);
     expect(counts).toEqual({
       links: [
-        { parentCall: null, cause: 'first', detail: null },
-        { parentCall: 0, cause: null, detail: null },
+        { parentCall: null, cause: 'first', detail: null, lookAlikes: 0 },
+        { parentCall: 0, cause: null, detail: null, lookAlikes: 0 },
       ],
       calls: 2,
       overflow: false,

@@ -1,14 +1,16 @@
 import { createHash } from 'node:crypto';
+import { toolsKey } from '../canonical.ts';
 import type { CallText, Family } from '../families/family.ts';
 import { familyOf } from '../families/family-of.ts';
-import { piecesOf, textOf } from '../families/pieces.ts';
+import { opensReasoning, piecesOf, textOf } from '../families/pieces.ts';
 import { toolShapes } from '../families/tool-shapes.ts';
 import type { ChatMessage, ChatRenderer, ParseContext, ParsedTurn, ToolCall } from '../renderer.ts';
 import type { ChatTemplate } from '../template/template.ts';
 import type { AddedToken, Tokenizer } from '../tokenizer/tokenizer.ts';
 import { inForm } from './chat-forms.ts';
 import { habitsOf } from './chat-probe.ts';
-import { extend, opensReasoning, type Retain } from './chat-splice.ts';
+import { toolsRefusal } from './chat-read-back.ts';
+import { extend, type Retain } from './chat-splice.ts';
 import { fingerprintOf } from './fingerprint.ts';
 
 export type ChatRendererOptions = {
@@ -36,14 +38,17 @@ export async function chatRenderer(options: ChatRendererOptions): Promise<ChatRe
   const family = options.family ?? familyOf(tokenizer, template);
   const habits = habitsOf(name, template, tokenizer, family);
   const pieces = piecesOf(tokenizer, family.markers);
+  const noTools = await toolsRefusal({ tokenizer, pieces, family }, habits);
   const stopTokens = stopTokensOf(tokenizer, { family, closes: habits.closes, more: options.stopTokens ?? [] });
   const stops = new Set(stopTokens);
   const controls = controlPattern(tokenizer.addedTokens, family);
+  const shapesOf = lastShapes();
   const renderer: Omit<ChatRenderer, 'fingerprint'> = {
     name,
     tokenizer: tokenizer.name,
     stopTokens,
-    supportsTools: family.noTools === null && habits.callsRefused === null,
+    supportsTools: noTools === null,
+    ...(noTools === null ? {} : { noTools }),
     vocabulary: {
       size: tokenizer.size,
       idToString: (id) => textOf(tokenizer, Int32Array.of(id)),
@@ -61,7 +66,7 @@ export async function chatRenderer(options: ChatRendererOptions): Promise<ChatRe
         pieces: pieces.of(closed ? sampled.subarray(0, -1) : sampled),
         closedBy: closed ? textOf(tokenizer, Int32Array.of(last)) : null,
         reasoningOpen: family.reasoning !== null && opensReasoning(tokenizer, context.prompt, family.reasoning.open),
-        tools: toolShapes(context.tools),
+        tools: shapesOf(context.tools),
       });
       return said(content, reasoning, calls === null ? null : withIds(calls, family, sampled, context));
     },
@@ -94,6 +99,16 @@ function withIds(
     const own = callIds === 'nine' ? digest.slice(0, 9) : `call_${digest.slice(0, 24)}`;
     return { id: id !== undefined && callIds !== 'own' ? id : own, name, arguments: json };
   });
+}
+
+/** Reads tools again only when they differ from those of the call before. */
+function lastShapes(): typeof toolShapes {
+  let last: { readonly key: string; readonly shapes: ReturnType<typeof toolShapes> } | null = null;
+  return (tools) => {
+    const key = toolsKey(tools);
+    if (last?.key !== key) last = { key, shapes: toolShapes(tools) };
+    return last.shapes;
+  };
 }
 
 function stopTokensOf(

@@ -8,14 +8,17 @@ import { type JsonStyle, PLAIN_JSON, toJson } from './to-json.ts';
 import {
   type DictValue,
   float,
+  generator,
   integer,
   isDict,
   isInteger,
   isNone,
   isNumber,
   isText,
+  isTrue,
   isUndefined,
   list,
+  safeText,
   text,
   typeName,
   type Value,
@@ -26,14 +29,14 @@ export type FilterArguments = { readonly positional: readonly Value[]; readonly 
 export type Filter = (value: Value, given: FilterArguments) => Value;
 
 const FILTERS: Readonly<Record<string, Filter>> = {
-  safe: (value) => value,
+  safe: (value) => safeText(toText(value)),
   string: (value) => (isText(value) ? value : text(toText(value))),
   tojson: (value, given) => text(toJson(value, styleOf(given))),
   default: defaultTo,
   d: defaultTo,
   length: (value) => integer(lengthOf(value)),
   count: (value) => integer(lengthOf(value)),
-  items: (value) => list(isUndefined(value) ? [] : pairsOf(mustBeDict(value).value)),
+  items: (value) => generator(isUndefined(value) ? [] : pairsOf(mustBeDict(value).value)),
   trim: (value, given) => text(strip(toText(value), isGiven(given, 0, 'chars') ? toText(argument(given, 0, 'chars')) : null)),
   upper: (value) => text(toText(value).toUpperCase()),
   lower: (value) => text(toText(value).toLowerCase()),
@@ -68,10 +71,10 @@ export const isGiven = ({ positional, named }: FilterArguments, index: number, n
 
 /** A yes-or-no argument; false when it is not given. */
 export const isSet = (given: FilterArguments, index: number, name: string): boolean =>
-  isGiven(given, index, name) && argument(given, index, name).__bool__().value;
+  isGiven(given, index, name) && isTrue(argument(given, index, name));
 
 function defaultTo(value: Value, given: FilterArguments): Value {
-  if (!isUndefined(value) && !(isSet(given, 1, 'boolean') && !value.__bool__().value)) return value;
+  if (!isUndefined(value) && !(isSet(given, 1, 'boolean') && !isTrue(value))) return value;
   return isGiven(given, 0, 'default_value') ? argument(given, 0, 'default_value') : text('');
 }
 
