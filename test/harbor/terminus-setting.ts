@@ -29,6 +29,7 @@ export type Play = {
   readonly gateway?: Partial<TrialOptions>;
   readonly environment?: Readonly<Record<string, unknown>>;
   readonly options?: Partial<RunTrialOptions>;
+  readonly agentMs?: number;
 };
 
 /** The harbor of a `Setting`, with terminus-2 and a real gateway in front of the model. */
@@ -38,6 +39,8 @@ export class TerminusSetting implements AsyncDisposable {
   readonly runner: HarborRunner;
   /** What the runner said on stderr. */
   readonly log: readonly string[];
+  /** The keys of all trials so far. */
+  readonly keys: string[] = [];
   #count = 0;
 
   private constructor(setting: Setting, gateway: Gateway, runner: HarborRunner, log: readonly string[]) {
@@ -55,8 +58,17 @@ export class TerminusSetting implements AsyncDisposable {
   }
 
   /** One trial at the task `copy` to its end: at most 8 turns, 30k tokens of context, 1000 a turn, no compaction. */
-  async play({ sampler, renderer, agent, gateway, environment, options }: Play): Promise<TrialRun & { readonly session: GatewaySession }> {
+  async play({
+    sampler,
+    renderer,
+    agent,
+    gateway,
+    environment,
+    options,
+    agentMs = 60_000,
+  }: Play): Promise<TrialRun & { readonly session: GatewaySession }> {
     const trialId = `terminus-${this.#count++}` as TrialId;
+    const maxTurns = agent?.maxTurns ?? 8;
     const limits = { contextLimitTokens: 30_000, temperature: 1 };
     await using session = this.gateway.open({
       trialId,
@@ -67,10 +79,11 @@ export class TerminusSetting implements AsyncDisposable {
       ...limits,
       ...gateway,
     });
+    this.keys.push(session.apiKey);
     const terminus = terminusAgent({
       apiBase: session.apiBase,
       model: 'lab/scripted',
-      maxTurns: 8,
+      maxTurns,
       maxTokens: 1000,
       compaction: false,
       collectRolloutDetails: true,
@@ -79,8 +92,8 @@ export class TerminusSetting implements AsyncDisposable {
     });
     const config = this.setting.config({ model: 'unused', name: trialId, ...(environment ? { kwargs: environment } : {}) });
     const run = await this.runner.run(
-      { ...config, agent: { ...terminus, override_timeout_sec: 60 } },
-      { rewardKey: 'reward', secrets: { STILLROOM_GATEWAY_KEY: session.apiKey }, ...options },
+      { ...config, agent: { ...terminus, override_timeout_sec: agentMs / 1000 } },
+      { rewardKey: 'reward', maxTurns, secrets: { STILLROOM_GATEWAY_KEY: session.apiKey }, ...options },
     );
     return { ...run, session };
   }
