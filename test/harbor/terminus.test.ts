@@ -77,13 +77,7 @@ if (TMUX_IS_HERE) {
       const record = session.record();
       expect(record).toMatchObject({ calls: 6, overflow: true, failure: null });
       expect(saidIn(record)[5]).toBe(textOf(done.tokens));
-      expect(record.links.map(({ cause }) => cause)).toEqual(['first', null, 'no_match', null, 'edited_history', null]);
-    });
-
-    test('at once: nothing is sampled, and the untouched task is graded', async () => {
-      const { session, ...run } = await terminus.play({ sampler: scriptedSampler(look), renderer, ...context(192) });
-      expect(run).toMatchObject({ reward: 0, executed: true, exceptionType: null, stopReason: 'overflow' });
-      expect(session.record()).toMatchObject({ calls: 0, overflow: true });
+      expect(record.links.map(({ cause }) => cause)).toEqual(['first', null, 'no_match', null, 'compaction', null]);
     });
   });
 
@@ -97,7 +91,7 @@ if (TMUX_IS_HERE) {
       expect(harborsTurns(run)).toEqual(gatewaysTurns(record));
     });
 
-    test('and is a branch of its own if its first answer was lost', async () => {
+    test('and is a fragment of its own if its first answer was lost', async () => {
       let lost = false;
       const onCall = ({ callIndex }: { callIndex: number }) => {
         if (callIndex !== 1 || lost) return;
@@ -108,8 +102,8 @@ if (TMUX_IS_HERE) {
       const { session, ...run } = await terminus.play({ sampler, renderer, gateway: { onCall } });
       expect(run).toMatchObject({ reward: 1, stopReason: 'submitted' });
       const record = session.record();
-      expect(record).toMatchObject({ calls: 4, fragments: { first: 1, branch: 1 } });
-      expect(record.links[2]).toMatchObject({ parentCall: 0, cause: 'branch' });
+      expect(record).toMatchObject({ calls: 4, fragments: { first: 1, retry: 1 } });
+      expect(record.links[2]).toMatchObject({ parentCall: 0, cause: 'retry' });
       expect(record.spans[2]?.prompt).toEqual(record.spans[1]?.prompt);
       expect(harborsTurns(run)).toEqual(gatewaysTurns(record).toSpliced(1, 1));
     });
