@@ -81,7 +81,7 @@ if (TMUX_IS_HERE) {
     });
   });
 
-  describe('a call that fails is sent again', () => {
+  describe.concurrent('a call that fails is sent again, after seconds', () => {
     test('and nothing of the failure is recorded if nothing was sampled', async () => {
       const sampler = scriptedSampler(copy, new SamplerUnavailable('gone'), done, done);
       const { session, ...run } = await terminus.play({ sampler, renderer });

@@ -3,7 +3,7 @@ import type { TrialRecord } from '../../services/gateway/index.ts';
 import type { TrialRun } from '../../services/harbor/index.ts';
 import { checkFolder, checkPlayed, type Played } from './terminus-checks.ts';
 
-const GAME = { name: 'game', ends: 'max_turns', contextLimitTokens: 20 };
+const GAME = { name: 'game', ends: ['max_turns'], contextLimitTokens: 20 };
 
 /** Two calls, the second of which was cut off: prompt 1 2, said 3 4; prompt 1 2 3 4 5, said 6. */
 function played(): { -readonly [Key in keyof Played]: Played[Key] } {

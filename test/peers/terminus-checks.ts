@@ -15,7 +15,12 @@ export type Played = {
   readonly rescored: Float64Array;
 };
 
-type Game = { readonly name: string; readonly ends: string; readonly contextLimitTokens: number };
+type Game = {
+  readonly name: string;
+  /** Any of these. */
+  readonly ends: readonly string[];
+  readonly contextLimitTokens: number;
+};
 
 /** Too few calls would show nothing of how prompts go on. */
 const FEWEST_CALLS = 2;
@@ -27,11 +32,11 @@ export function checkPlayed(game: Game, { run, record, issued, whole, rescored }
     ...(words === undefined ? {} : { words }),
   });
   const { spans } = record;
-  const graded = run.executed && run.stopReason === game.ends ? null : `${run.stopReason}, ${run.infraReason ?? 'graded'}`;
+  const graded = run.executed && game.ends.includes(run.stopReason ?? '') ? null : `${run.stopReason}, ${run.infraReason ?? 'graded'}`;
   const sizes = `${spans.length} calls, ${record.sampledTokens} tokens sampled, ${record.lengthStops} cut off, ${whole.length} at the end`;
   const worst = { nats: 0 };
   return [
-    check(`ends by ${game.ends} and is graded`, graded, sizes),
+    check(`ends by ${game.ends.join(' or ')} and is graded`, graded, sizes),
     check('has calls enough', spans.length >= FEWEST_CALLS ? null : `${spans.length} calls`),
     check('every recorded id and log-probability is the server’s', sameAsIssued(record, issued)),
     check('every prompt is the one before, what was sampled, and more', extending(record)),
