@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { SamplerUnavailable, type TrialRecord } from '../../services/gateway/index.ts';
+import { SamplerUnavailable, SamplerUnpaid, type TrialRecord } from '../../services/gateway/index.ts';
 import { tinyAsciiRenderer } from '../../services/gateway/renderers/tiny-ascii.ts';
 import { says, scriptedSampler, textOf } from '../../services/gateway/testing/scripted-sampler.ts';
 import type { TrialRun } from '../../services/harbor/index.ts';
@@ -119,6 +119,13 @@ if (TMUX_IS_HERE) {
       expect(run.timings.agentMs).toBeLessThan(4_000); // one try again would wait so long
       expect(session.record()).toMatchObject({ calls: 2, failure: null });
     }
+  });
+
+  test('a trial that is suspended ends at once too, but is not graded', async () => {
+    const { session, ...run } = await terminus.play({ sampler: scriptedSampler(look, new SamplerUnpaid('the bill is open')), renderer });
+    expect(run).toMatchObject({ infraFailed: true, exceptionMessage: expect.stringContaining('trial_suspended') });
+    expect(run.timings.agentMs).toBeLessThan(4_000);
+    expect(session.record()).toMatchObject({ calls: 1, failure: { kind: 'unpaid', afterCalls: 1 } });
   });
 
   test('trials play side by side in one process, each with its own key', async () => {
