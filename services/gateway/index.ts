@@ -18,6 +18,7 @@ export type { SpendLimit, TrialOptions } from './trial-options.ts';
 
 const DEFAULT_MAX_BODY_BYTES = 16 * 1024 * 1024;
 const DEFAULT_PING_MS = 10_000;
+const DEFAULT_MAX_CONNECTIONS = 1024;
 /** How many ended trials are remembered, to tell a late agent "ended" rather than "unknown". */
 const REMEMBERED_TRIALS = 10_000;
 
@@ -25,12 +26,14 @@ export type GatewayOptions = {
   readonly host: string;
   /** 0 lets the system choose. */
   readonly port: number;
-  /** Where agents reach this gateway, if not at `http://host:port`. */
+  /** Where agents reach this gateway, if not at `http://host:port`. A path in it may or may not be left out by the proxy that serves it. */
   readonly publicUrl?: string;
   /** Largest request body. Default 16 MiB. */
   readonly maxBodyBytes?: number;
   /** How long a streaming client waits before it gets the first sign of life. Default 10 s. */
   readonly pingMs?: number;
+  /** Connections open at once; more are closed as they come. Default 1024. */
+  readonly maxConnections?: number;
 };
 
 /**
@@ -56,15 +59,19 @@ export interface Gateway extends AsyncDisposable {
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const open = new Map<string, TrialSession>();
   const ended = new Set<string>();
-  const app = gatewayApp((trialId) => open.get(trialId) ?? (ended.has(trialId) ? 'ended' : undefined), {
+  const publicUrl = options.publicUrl?.replace(/\/+$/, '');
+  const limits = {
     maxBodyBytes: options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES,
     pingMs: options.pingMs ?? DEFAULT_PING_MS,
-  });
-  const server = nodeServer(app);
+    maxConnections: options.maxConnections ?? DEFAULT_MAX_CONNECTIONS,
+    basePath: publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/+$/, ''),
+  };
+  const app = gatewayApp((trialId) => open.get(trialId) ?? (ended.has(trialId) ? 'ended' : undefined), limits);
+  const server = nodeServer(app, limits);
   server.listen(options.port, options.host);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  const url = (options.publicUrl ?? `http://${options.host}:${port}`).replace(/\/+$/, '');
+  const url = publicUrl ?? `http://${options.host}:${port}`;
 
   const end = (trialId: TrialId, session: TrialSession) => {
     if (open.get(trialId) !== session) return;
@@ -104,8 +111,15 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   };
 }
 
-function checkLimits({ contextLimitTokens, maxTokensPerCall, maxCalls, temperature }: TrialOptions): void {
-  const counts = { contextLimitTokens, maxTokensPerCall, maxCalls: maxCalls ?? 1 };
+function checkLimits({
+  contextLimitTokens,
+  maxTokensPerCall,
+  maxCalls = 1,
+  maxSampledTokens = 1,
+  maxWallMs = 1,
+  temperature,
+}: TrialOptions): void {
+  const counts = { contextLimitTokens, maxTokensPerCall, maxCalls, maxSampledTokens, maxWallMs };
   for (const [name, value] of Object.entries(counts))
     if (!Number.isInteger(value) || value < 1) throw new Error(`${name} must be a positive whole number; got ${value}`);
   if (!Number.isFinite(temperature) || temperature < 0) throw new Error(`temperature must be 0 or more; got ${temperature}`);
