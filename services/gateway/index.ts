@@ -19,6 +19,7 @@ export type { SpendLimit, TrialOptions } from './trial-options.ts';
 const DEFAULT_MAX_BODY_BYTES = 16 * 1024 * 1024;
 const DEFAULT_PING_MS = 10_000;
 const DEFAULT_MAX_CONNECTIONS = 1024;
+const DEFAULT_SLOW_REQUEST_MS = 120_000;
 /** How many ended trials are remembered, to tell a late agent "ended" rather than "unknown". */
 const REMEMBERED_TRIALS = 10_000;
 
@@ -34,6 +35,8 @@ export type GatewayOptions = {
   readonly pingMs?: number;
   /** Connections open at once; more are closed as they come. Default 1024. */
   readonly maxConnections?: number;
+  /** A request that is not here as a whole after this time is cut off; its head has an eighth of it. Default 2 min. */
+  readonly slowRequestMs?: number;
 };
 
 /**
@@ -48,7 +51,10 @@ export interface GatewaySession extends AsyncDisposable {
 }
 
 export interface Gateway extends AsyncDisposable {
+  /** Where agents reach it: the public URL, if there is one. */
   readonly url: string;
+  /** The port that it listens on. */
+  readonly port: number;
   /** @throws Error when the trial is open already, or a limit is not a positive number. */
   open(trial: TrialOptions): GatewaySession;
   /** Ends every session and all connections. */
@@ -64,6 +70,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     maxBodyBytes: options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES,
     pingMs: options.pingMs ?? DEFAULT_PING_MS,
     maxConnections: options.maxConnections ?? DEFAULT_MAX_CONNECTIONS,
+    slowRequestMs: options.slowRequestMs ?? DEFAULT_SLOW_REQUEST_MS,
     basePath: publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/+$/, ''),
   };
   const app = gatewayApp((trialId) => open.get(trialId) ?? (ended.has(trialId) ? 'ended' : undefined), limits);
@@ -90,6 +97,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   };
   return {
     url,
+    port,
     open(trial) {
       if (open.has(trial.trialId)) throw new Error(`trial ${trial.trialId} is open already; end its session before opening it again`);
       checkLimits(trial);

@@ -17,6 +17,7 @@ export type ServerLimits = {
   readonly maxBodyBytes: number;
   readonly pingMs: number;
   readonly maxConnections: number;
+  readonly slowRequestMs: number;
   /** A path that a proxy leaves before ours, e.g. `/worker-7`; empty for none. */
   readonly basePath: string;
 };
@@ -47,20 +48,19 @@ export function gatewayApp(lookup: TrialLookup, { maxBodyBytes, pingMs, basePath
   return app;
 }
 
-export function nodeServer(app: Hono, { maxConnections }: ServerLimits) {
+export function nodeServer(app: Hono, { maxConnections, slowRequestMs }: ServerLimits) {
   const server = createAdaptorServer({
     fetch: app.fetch,
     serverOptions: {
       // Longer than any client keeps an idle connection, so that it is never closed under a request that was just sent.
       keepAliveTimeout: 120_000,
       // Whoever sends slowly is cut off: a request's head, and the whole of it.
-      headersTimeout: 15_000,
-      requestTimeout: 120_000,
-      connectionsCheckingInterval: 5_000,
+      headersTimeout: Math.ceil(slowRequestMs / 8),
+      requestTimeout: slowRequestMs,
+      connectionsCheckingInterval: Math.ceil(slowRequestMs / 16),
     },
   });
-  if ('maxConnections' in server || 'closeAllConnections' in server) Object.assign(server, { maxConnections });
-  return server;
+  return Object.assign(server, { maxConnections });
 }
 
 function authorised(c: Context, lookup: TrialLookup): TrialSession {
