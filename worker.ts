@@ -81,7 +81,8 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
   if (roles.includes('rollouts')) {
     const trialsDir = await makeScratchDir(await scratchRoot());
     cleanup.defer(() => rm(trialsDir, { recursive: true, force: true }));
-    const gateway = cleanup.use(await startGateway(settings.gateway));
+    const { publicUrl, ...listens } = settings.gateway;
+    const gateway = cleanup.use(await startGateway({ ...listens, ...(publicUrl === undefined ? {} : { publicUrl }) }));
     const harbor = residentRunner(PROJECT_ROOT, stateDir);
     cleanup.defer(async () => (await harbor.started())?.close());
     const deps = {

@@ -1,4 +1,5 @@
 import { HubApiError } from '@huggingface/hub';
+import type { TokenizerSource } from '../settings/index.ts';
 import { HubCache } from './cache.ts';
 import { DamagedDownload, download } from './download.ts';
 import { ModelFilesUnavailable } from './errors.ts';
@@ -8,9 +9,6 @@ import { lacking } from './tokenizer-files.ts';
 
 /** Where a model's tokenizer files lie. `commit`: the repository's state that they are of; null for a folder that a person named. */
 export type FoundFiles = { readonly folder: string; readonly from: 'settings' | 'cache' | 'hub'; readonly commit: string | null };
-
-/** What the settings may say of a model: a folder of this machine, or the repository of the hub that has its tokenizer. */
-export type TokenizerSource = { readonly folder: string } | { readonly repo: string };
 
 /**
  * The tokenizer files of models, on this machine. A folder that the settings name comes before everything, then what the hub's cache has,
