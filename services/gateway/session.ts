@@ -6,6 +6,7 @@ import {
   contextOverflow,
   GatewayError,
   SamplerBusy,
+  SamplerOverflow,
   SamplerUnavailable,
   SamplerUnpaid,
   samplerFailure,
@@ -196,7 +197,8 @@ export class TrialSession {
 
   #samplingFailed(cause: unknown, signal: AbortSignal): GatewayError {
     if (signal.aborted) return this.#gone();
-    this.#recorder.failed(kindOf(cause), cause);
+    if (cause instanceof SamplerOverflow) this.#recorder.overflowed();
+    else this.#recorder.failed(kindOf(cause), cause);
     return samplerFailure(cause);
   }
 
