@@ -7,11 +7,11 @@ import { say } from './console.mjs';
 const SILENT_MS = 60_000;
 const SIGN_OF_LIFE_MS = 5_000;
 
-/** Does `work` while no other set-up of this clone works. A lock left by a killed set-up is taken over. */
-export async function withLock(lockFile, work) {
+/** Does `work` while no other set-up of this clone works. A lock left by a killed set-up is taken over. `who` holds it, for whoever waits. */
+export async function withLock(lockFile, work, who = 'set-up') {
   mkdirSync(path.dirname(lockFile), { recursive: true });
   const id = `${process.pid}-${Math.random().toString(36).slice(2)}`;
-  await acquire(lockFile, id);
+  await acquire(lockFile, id, who);
   const beat = setInterval(() => showLife(lockFile, id), SIGN_OF_LIFE_MS);
   try {
     return await work();
@@ -32,7 +32,7 @@ function showLife(lockFile, id) {
   if (read(lockFile)?.id === id) renameSync(writeAside(lockFile, id), lockFile);
 }
 
-async function acquire(lockFile, id) {
+async function acquire(lockFile, id, who) {
   for (let told = false; ; ) {
     const aside = writeAside(lockFile, id);
     try {
@@ -45,7 +45,7 @@ async function acquire(lockFile, id) {
     const holder = read(lockFile);
     if (holder !== null && isGone(holder)) takeAway(lockFile, holder, id);
     else {
-      if (!told) say(`set-up: another set-up is at work here (pid ${holder?.pid ?? 'unknown'}); waiting for it\n`);
+      if (!told) say(`${who}: another ${who} is at work here (pid ${holder?.pid ?? 'unknown'}); waiting for it\n`);
       told = true;
       await sleep(250);
     }

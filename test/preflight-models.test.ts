@@ -178,7 +178,7 @@ describe('each check fails by name, and nothing is looked at after it', () => {
       'one id with another string',
       {
         renderer: teacherWith((r) => ({
-          vocabulary: { size: 128, idToString: (id) => (id === 65 ? '<eos>' : r.vocabulary.idToString(id)) },
+          vocabulary: { ...r.vocabulary, idToString: (id) => (id === 65 ? '<eos>' : r.vocabulary.idToString(id)) },
         })),
       },
       /id 65 is "A" for the student and "<eos>" for the teacher/,

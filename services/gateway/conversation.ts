@@ -1,5 +1,6 @@
 import { messageKey, toolsKey } from './canonical.ts';
 import type { ChatMessage, ChatRenderer, ParsedTurn, ToolDefinition } from './renderer.ts';
+import { TokenLine } from './token-line.ts';
 
 /**
  * Why a call's prompt does not simply continue an earlier call.
@@ -17,6 +18,8 @@ export type CallLink = { readonly parentCall: number | null; readonly cause: Fra
 
 /** A prompt ready to be sampled, and the place in the tree where its turn will hang. */
 export type PlacedPrompt = {
+  /** Shares its memory with the turns that it continues. */
+  readonly line: TokenLine;
   readonly prompt: Int32Array;
   readonly parent: Turn | null;
   readonly place: MessageNode;
@@ -27,8 +30,8 @@ export type PlacedPrompt = {
 
 type Turn = {
   readonly callIndex: number;
-  readonly prompt: Int32Array;
-  readonly sampled: Int32Array;
+  /** Prompt and sampled ids. */
+  readonly whole: TokenLine;
   /** The sampled ids end in a stop token of the template. */
   readonly closed: boolean;
   /** A later call's prompt starts with this turn's ids. */
@@ -67,21 +70,22 @@ export class ConversationTree {
     if (turn) {
       const extension = await this.#renderer.extend({ messages, producedIndex, closed: turn.closed, tools });
       if ('delta' in extension)
-        return { prompt: concat(turn.prompt, turn.sampled, extension.delta), parent: turn, place, openingCause: otherwise, refusal: null };
+        return { ...prompted(turn.whole.with(extension.delta)), parent: turn, place, openingCause: otherwise, refusal: null };
       const prompt = await this.#renderer.render(messages, { tools, addGenerationPrompt: true });
-      return { prompt, parent: null, place, openingCause: 'template_refuses', refusal: extension.refused };
+      return { ...prompted(TokenLine.of(prompt)), parent: null, place, openingCause: 'template_refuses', refusal: extension.refused };
     }
     const prompt = await this.#renderer.render(messages, { tools, addGenerationPrompt: true });
-    return { prompt, parent: null, place, openingCause: otherwise, refusal: null };
+    return { ...prompted(TokenLine.of(prompt)), parent: null, place, openingCause: otherwise, refusal: null };
   }
 
   /** Hangs a sampled turn in the tree. `said` must be what the agent is shown, for it comes back as history. */
   record(placed: PlacedPrompt, callIndex: number, sampled: Int32Array, said: ParsedTurn): CallLink {
-    const { prompt, parent, place, refusal } = placed;
+    const { line, parent, place, refusal } = placed;
     const cause = this.#causeOf(placed);
     const last = sampled.at(-1);
     const closed = last !== undefined && this.#stopTokens.has(last); // by ids: text that looks like a close is none
-    step(place, messageKey({ role: 'assistant', ...said })).turn = { callIndex, prompt, sampled, closed, continued: false };
+    const whole = line.with(sampled);
+    step(place, messageKey({ role: 'assistant', ...said })).turn = { callIndex, whole, closed, continued: false };
     place.answered = true;
     if (parent) parent.continued = true;
     this.#recorded++;
@@ -124,12 +128,4 @@ function emptyNode(): MessageNode {
   return { next: new Map(), turn: null, answered: false };
 }
 
-function concat(...parts: readonly Int32Array[]): Int32Array {
-  const whole = new Int32Array(parts.reduce((length, part) => length + part.length, 0));
-  let offset = 0;
-  for (const part of parts) {
-    whole.set(part, offset);
-    offset += part.length;
-  }
-  return whole;
-}
+const prompted = (line: TokenLine) => ({ line, prompt: line.ids });

@@ -32,7 +32,12 @@ export type ExtendRequest = {
 export type Extension = { readonly delta: Int32Array } | { readonly refused: string };
 
 /** The model's ids as text. `size` counts ids: valid ones are 0 … size-1. */
-export type Vocabulary = { readonly size: number; idToString(id: number): string };
+export type Vocabulary = {
+  readonly size: number;
+  idToString(id: number): string;
+  /** The bytes of the id's text as UTF-8: of a part of a character, only that part's. */
+  bytesOf(id: number): Uint8Array;
+};
 
 /** Digests that must be equal for two models whose token ids are compared (student and teacher). */
 export type RendererFingerprint = { readonly template: string; readonly vocabulary: string };
