@@ -31,8 +31,14 @@ export type TrialRecord = {
   readonly calls: number;
   /** True when a prompt did not fit into the context, so that the agent was refused. */
   readonly overflow: boolean;
-  /** True when the limit of the trial's cost refused a call, or cut an answer short. */
+  /** True when the limit of the trial's calls refused one. */
+  readonly callLimited: boolean;
+  /** True when the limit of the trial's sampled tokens refused a call, or cut an answer short. */
+  readonly tokenLimited: boolean;
+  /** The same for the limit of its cost. */
   readonly usdLimited: boolean;
+  /** True when the trial's time was up: a call was refused, or ended while it was under way. */
+  readonly timeLimited: boolean;
   readonly promptTokens: number;
   readonly cachedPromptTokens: number;
   readonly sampledTokens: number;
@@ -41,7 +47,10 @@ export type TrialRecord = {
   readonly lengthStops: number;
   /** Calls that opened a fragment of the conversation tree, by cause. Their sum is the number of fragments. */
   readonly fragments: Readonly<Partial<Record<FragmentCause, number>>>;
-  /** Paid for but not recorded: the client had gone, the trial had ended, or the result was unusable. */
+  /**
+   * Paid for but not recorded: the client had gone, the trial had ended, or the result was unusable. What was sampled behind a stop string
+   * is among its tokens, but its call is not among `calls`.
+   */
   readonly wasted: { readonly calls: number; readonly promptTokens: number; readonly sampledTokens: number };
   readonly failure: ModelFailure | null;
 };
@@ -53,7 +62,10 @@ export class TrialRecorder {
   readonly #fragments: Partial<Record<FragmentCause, number>> = {};
   #counts = {
     overflow: false,
+    callLimited: false,
+    tokenLimited: false,
     usdLimited: false,
+    timeLimited: false,
     promptTokens: 0,
     cachedPromptTokens: 0,
     sampledTokens: 0,
@@ -87,8 +99,17 @@ export class TrialRecorder {
     this.#counts.overflow = true;
   }
 
-  usdLimited(): void {
-    this.#counts.usdLimited = true;
+  limited(by: 'call' | 'token' | 'usd' | 'time'): void {
+    this.#counts[`${by}Limited`] = true;
+  }
+
+  /** Tokens of a recorded call that are no part of its span. */
+  dropped(sampledTokens: number): void {
+    this.#wasted = { ...this.#wasted, sampledTokens: this.#wasted.sampledTokens + sampledTokens };
+  }
+
+  get sampledTokens(): number {
+    return this.#counts.sampledTokens;
   }
 
   get wasted(): TrialRecord['wasted'] {
