@@ -16,6 +16,7 @@ import { openBook, type PaidCalls, unforked } from './paid-calls.ts';
 import { recordedSampler } from './recorded-sampler.ts';
 import type { RendererOf } from './renderers.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
+import { runawayLimits } from './runaway-limits.ts';
 import { trialLimit } from './trial-limit.ts';
 import { notRun, type Outcome, paidIn, summarize } from './trial-summary.ts';
 
@@ -160,6 +161,7 @@ async function sessionOptions(record: RunRecord, spec: TrialSpec, name: typeof s
     contextLimitTokens: await contextLimit(record, model, models),
     maxTokensPerCall: config.sampling.max_tokens,
     temperature: config.sampling.temperature,
+    ...runawayLimits(config, spec),
     ...trialLimit(config, spec, calls),
   };
 }
