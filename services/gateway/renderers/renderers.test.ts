@@ -24,14 +24,16 @@ describe('tiny-ascii', () => {
     ['closed turn', true, '[0] 7\n$ '],
     ['turn cut by length: the glue newline first', false, '\n[0] 7\n$ '],
   ])('extends a %s by the new messages only', async (_, closed, text) => {
-    const extension = await tiny.extend({ messages: [user(task), assistant('ls'), user('[0] 7')], producedIndex: 1, closed, tools: [] });
+    const turn = { prompt: ids(`${task}\n$ `), sampled: ids(closed ? 'ls\n' : 'ls'), producedIndex: 1, closed, tools: [] };
+    const extension = await tiny.extend({ ...turn, messages: [user(task), assistant('ls'), user('[0] 7')] });
     expect('delta' in extension && textOf(extension.delta)).toBe(text);
   });
 
   it('a turn sampled whole and a turn rendered from text give the same ids', async () => {
     const history = [user(task), assistant('cp sun map'), user('[0]')];
     const first = await tiny.render(history.slice(0, 1), { tools: [], addGenerationPrompt: true });
-    const extension = await tiny.extend({ messages: history, producedIndex: 1, closed: true, tools: [] });
+    const turn = { prompt: first, sampled: ids('cp sun map\n'), producedIndex: 1, closed: true, tools: [] };
+    const extension = await tiny.extend({ ...turn, messages: history });
     const spliced = [...first, ...ids('cp sun map\n'), ...('delta' in extension ? extension.delta : [])];
     expect(spliced).toEqual([...(await tiny.render(history, { tools: [], addGenerationPrompt: true }))]);
   });

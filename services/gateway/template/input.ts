@@ -1,0 +1,70 @@
+import type { ToolCall } from '../renderer.ts';
+import { fromJson } from './jinja/from-json.ts';
+import { boolean, dict, isDict, type Key, list, NONE, text, type Value } from './jinja/values.ts';
+import type { TemplateInput, TemplateMessage } from './template.ts';
+
+/** The variables that a chat template is given for one conversation, as transformers gives them. */
+export function variablesOf({ messages, tools, addGenerationPrompt }: TemplateInput): Map<string, Value> {
+  return new Map<string, Value>([
+    ['messages', list(messages.map(messageValue))],
+    ['tools', tools.length === 0 ? NONE : list(tools.map(({ json }) => toolValue(json)))],
+    ['documents', NONE],
+    ['add_generation_prompt', boolean(addGenerationPrompt)],
+  ]);
+}
+
+/** Names that a template's own arguments cannot have. */
+export const RESERVED = ['messages', 'tools', 'documents', 'add_generation_prompt'];
+
+function messageValue(message: TemplateMessage): Value {
+  const { role, content, reasoning, toolCalls, toolCallId } = message;
+  const fields = new Map<Key, Value>();
+  // transformers copies reasoning to the names that templates read it by: `thinking` in gpt-oss, `reasoning_content` elsewhere.
+  if (reasoning !== undefined) fields.set('thinking', text(reasoning));
+  fields.set('role', text(role));
+  fields.set('content', content === '' && message.emptyContentAs === 'null' ? NONE : text(content));
+  if (reasoning !== undefined) fields.set('reasoning_content', text(reasoning));
+  if (toolCalls !== undefined && toolCalls.length > 0) fields.set('tool_calls', list(toolCalls.map((call) => callValue(call, message))));
+  if (toolCallId !== undefined) fields.set('tool_call_id', text(toolCallId));
+  return dict(fields);
+}
+
+function callValue({ id, name, arguments: json }: ToolCall, { argumentsAs }: TemplateMessage): Value {
+  const called = dict(
+    new Map<Key, Value>([
+      ['name', text(name)],
+      ['arguments', argumentsAs === 'text' ? text(json) : argumentsValue(json)],
+    ]),
+  );
+  return dict(
+    new Map<Key, Value>([
+      ['id', text(id)],
+      ['type', text('function')],
+      ['function', called],
+    ]),
+  );
+}
+
+/** Arguments as an object; a text that is no JSON object stays the text that the model wrote. */
+function argumentsValue(json: string): Value {
+  try {
+    const value = fromJson(json);
+    return isDict(value) ? value : text(json);
+  } catch (error) {
+    if (error instanceof SyntaxError) return text(json);
+    throw error;
+  }
+}
+
+/** Tools are long and come with every request of a conversation; templates cannot change values, so they are read once. */
+const readTools = new Map<string, Value>();
+const READ_TOOLS_LIMIT = 256;
+
+function toolValue(json: string): Value {
+  const known = readTools.get(json);
+  if (known !== undefined) return known;
+  const value = fromJson(json);
+  if (readTools.size >= READ_TOOLS_LIMIT) readTools.clear();
+  readTools.set(json, value);
+  return value;
+}
