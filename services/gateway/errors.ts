@@ -20,6 +20,21 @@ export class SamplerUnpaid extends Error {
   override readonly name = 'SamplerUnpaid';
 }
 
+/**
+ * Thrown by a sampler whose service takes less than this prompt and the room for an answer: no call of this length can succeed, and the
+ * agent is told so in the words of a prompt that is too long. `limitTokens` is null where the service does not say it.
+ */
+export class SamplerOverflow extends Error {
+  override readonly name = 'SamplerOverflow';
+  readonly promptTokens: number;
+  readonly limitTokens: number | null;
+  constructor(message: string, promptTokens: number, limitTokens: number | null) {
+    super(message);
+    this.promptTokens = promptTokens;
+    this.limitTokens = limitTokens;
+  }
+}
+
 /** An answer that is an error in OpenAI's shape. `message` goes to the agent: no secrets, and not the words that clients read as a quota error. */
 export class GatewayError extends Error {
   override readonly name = 'GatewayError';
@@ -70,6 +85,8 @@ export function samplerFailure(cause: unknown): GatewayError {
       headers: { 'retry-after': String(seconds), 'retry-after-ms': String(Math.max(1, Math.ceil(cause.retryAfterMs))) },
     });
   }
+  // A service that does not say its limit has none above this prompt.
+  if (cause instanceof SamplerOverflow) return contextOverflow(cause.promptTokens, cause.limitTokens ?? cause.promptTokens);
   if (cause instanceof SamplerUnpaid) return new GatewayError('trial_suspended', 'This trial cannot go on now. Stop the agent.');
   if (cause instanceof SamplerUnavailable)
     return new GatewayError('model_unavailable', 'The model cannot be reached. Nothing was sampled; send the same request again.');

@@ -7,7 +7,7 @@ import { TrialSession } from './session.ts';
 import type { TrialOptions } from './trial-options.ts';
 
 export type { CallLink, FragmentCause } from './conversation.ts';
-export { SamplerBusy, SamplerUnavailable, SamplerUnpaid } from './errors.ts';
+export { SamplerBusy, SamplerOverflow, SamplerUnavailable, SamplerUnpaid } from './errors.ts';
 export { PROOF_LIMITS, type ProofInput, type ProofResult, proveTokens } from './proof.ts';
 export type { CallNotice, ModelFailure, TrialRecord } from './record.ts';
 export type { ChatMessage, ChatRenderer, RendererFingerprint } from './renderer.ts';

@@ -1,4 +1,4 @@
-import { type GatewayError, SamplerBusy, SamplerUnavailable, SamplerUnpaid, samplerFailure } from './errors.ts';
+import { type GatewayError, SamplerBusy, SamplerOverflow, SamplerUnavailable, SamplerUnpaid, samplerFailure } from './errors.ts';
 import type { ModelFailure, TrialRecorder } from './record.ts';
 import { BadSampleError } from './sample-check.ts';
 import type { SampleRequest, SampleResult, TokenSampler } from './token-sampler.ts';
@@ -35,7 +35,8 @@ export class Sampling {
   }
 
   failed(cause: unknown): GatewayError {
-    this.#recorder.failed(kindOf(cause), cause);
+    if (cause instanceof SamplerOverflow) this.#recorder.overflowed();
+    else this.#recorder.failed(kindOf(cause), cause);
     return samplerFailure(cause);
   }
 
