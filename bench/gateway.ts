@@ -1,7 +1,7 @@
 /**
  * What the gateway itself costs in a long conversation: an instant sampler, an agent in a thread of its own, 200 turns to 64,000 tokens, over
  * HTTP. Beside it, in the same run, what it would cost to render and encode the whole conversation anew at each turn.
- * Run: npm run bench -- gateway [turns] [trials]
+ * Run: npm run bench -- gateway [turns] [trials] [model]
  */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
@@ -9,7 +9,7 @@ import type { TrialId } from '../core/ids.ts';
 import { type Gateway, startGateway, type TrialRecord } from '../services/gateway/index.ts';
 import type { ChatMessage } from '../services/gateway/renderer.ts';
 import type { AgentJob, AgentReport } from './support/gateway/agent.ts';
-import { type BenchModel, scripted, tinyModel } from './support/gateway/model.ts';
+import { type BenchModel, qwen3Model, scripted, tinyModel } from './support/gateway/model.ts';
 import { type Work, workOf } from './support/gateway/work.ts';
 import { tableOf } from './support/table.ts';
 
@@ -17,13 +17,20 @@ const TARGET_TOKENS = 64_000;
 const CONTEXT_TOKENS = 131_072;
 const AGENT = new URL('./support/gateway/agent.ts', import.meta.url);
 
-type Played = { readonly report: AgentReport; readonly record: TrialRecord; readonly cpuMs: number };
+const MODELS = [
+  { name: 'tiny', make: tinyModel, tokensPerWord: 5.2 },
+  { name: 'qwen3', make: qwen3Model, tokensPerWord: 1.08 },
+];
+
+type Played = { readonly report: AgentReport; readonly record: TrialRecord; readonly cpuMs: readonly number[] };
 
 export async function main(): Promise<void> {
   const turns = Number(process.argv[2] ?? 200);
   const trials = Number(process.argv[3] ?? 5);
   await using gateway = await startGateway({ host: '127.0.0.1', port: 0 });
-  for (const { model, tokensPerWord } of [{ model: tinyModel(), tokensPerWord: 5.2 }]) {
+  const only = process.argv[4];
+  for (const { make, tokensPerWord } of MODELS.filter((known) => only === undefined || known.name === only)) {
+    const model = await make();
     const work = workOf(1, turns, Math.round(TARGET_TOKENS / turns / tokensPerWord));
     await play(gateway, model, workOf(0, 20, 100), true); // warms up
     for (const withIds of [true, false]) {
@@ -37,10 +44,11 @@ export async function main(): Promise<void> {
 
 async function play(gateway: Gateway, model: BenchModel, work: Work, withIds: boolean): Promise<Played> {
   const { renderer, tools } = model;
+  const sampler = await scripted(model, work);
   await using session = gateway.open({
     trialId: 'bench' as TrialId,
     modelName: model.name,
-    sampler: await scripted(model, work),
+    sampler,
     renderer,
     temperature: 1,
     contextLimitTokens: CONTEXT_TOKENS,
@@ -49,10 +57,8 @@ async function play(gateway: Gateway, model: BenchModel, work: Work, withIds: bo
   const { apiBase, apiKey } = session;
   const observations = work.turns.map(({ observation }) => observation);
   const job: AgentJob = { apiBase, apiKey, tools, opening: work.opening, observations, withIds };
-  const before = process.threadCpuUsage();
   const [report] = (await once(new Worker(AGENT, { workerData: job }), 'message')) as [AgentReport];
-  const { user, system } = process.threadCpuUsage(before);
-  return { report, record: session.record(), cpuMs: (user + system) / 1000 / work.turns.length };
+  return { report, record: session.record(), cpuMs: sampler.cpuMs };
 }
 
 function print({ name }: BenchModel, played: readonly Played[], withIds: boolean): void {
@@ -64,20 +70,23 @@ function print({ name }: BenchModel, played: readonly Played[], withIds: boolean
     `\n${name}: ${turnMs.length} turns, ${last?.prompt.length} prompt tokens in the last, ${fragments} fragment(s), ` +
       `last request ${(report.bodyBytes / 1000).toFixed(0)} kB, ${withIds ? 'ids and log-probabilities' : 'text only'}; ${played.length} trials`,
   );
-  const table = tableOf(['turns', 'prompt tokens', 'p50 ms', 'p95 ms'], ['left', 'right', 'right', 'right']);
+  const table = tableOf(
+    ['turns', 'prompt tokens', 'p50 ms', 'p95 ms', 'CPU p50 ms', 'CPU p95 ms'],
+    ['left', ...Array<'right'>(5).fill('right')],
+  );
   const width = Math.max(1, Math.ceil(turnMs.length / 5));
   for (let from = 0; from < turnMs.length; from += width) {
     const to = Math.min(from + width, turnMs.length);
     const times = played.flatMap(({ report }) => report.turnMs.slice(from, to));
     const tokens = record.spans[to - 1]?.prompt.length ?? 0;
-    table.push([`${from + 1}-${to}`, tokens, quantile(times, 0.5).toFixed(2), quantile(times, 0.95).toFixed(2)]);
+    const cpu = played.flatMap(({ cpuMs }) => cpuMs.slice(Math.max(from, 1), to));
+    table.push([`${from + 1}-${to}`, tokens, ...[times, cpu].flatMap((values) => [0.5, 0.95].map((q) => quantile(values, q).toFixed(2)))]);
   }
   console.log(table.toString());
   const newest = played.flatMap(({ report }) => report.turnMs.slice(-5));
-  const cpuMs = played.reduce((sum, { cpuMs }) => sum + cpuMs, 0) / played.length;
-  console.log(
-    `last five turns: p50 ${quantile(newest, 0.5).toFixed(2)} ms; CPU of the gateway's thread ${cpuMs.toFixed(2)} ms a turn on average`,
-  );
+  const newestCpu = played.flatMap(({ cpuMs }) => cpuMs.slice(-5));
+  const [wall, cpu] = [newest, newestCpu].map((values) => `${quantile(values, 0.5).toFixed(2)} ms`);
+  console.log(`last five turns, p50: ${wall}, of which the gateway's thread computes ${cpu}`);
 }
 
 /** The price of not splicing, in this process and without HTTP: the whole conversation through template and tokenizer. */

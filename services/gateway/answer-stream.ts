@@ -6,7 +6,7 @@ import type { Completion } from './completion.ts';
  * The answer is whole by then, so no delta ends within a character. Ids stand where vLLM has them: the prompt's in the first chunk, the
  * sampled ones, with their log-probabilities, in the first delta of the answer.
  */
-export function* completionEvents(completion: Completion, wanted: Wanted, context: AnswerContext): Generator<string> {
+export function* completionEvents(completion: Completion, wanted: Wanted, context: AnswerContext): Generator<Uint8Array> {
   const chunk = (choice: object) => ({
     ...head('chat.completion.chunk', context),
     choices: [{ index: 0, finish_reason: null, ...choice }],
@@ -16,7 +16,7 @@ export function* completionEvents(completion: Completion, wanted: Wanted, contex
     yield event(chunk({ delta, ...(index === 0 ? tokenFields(completion, wanted, context) : {}) }));
   yield event(chunk({ delta: {}, finish_reason: finishReason(completion) }));
   if (wanted.streamUsage) yield event({ ...head('chat.completion.chunk', context), choices: [], usage: usage(completion) });
-  yield data('[DONE]');
+  yield data(Buffer.from('[DONE]'));
 }
 
 /** At least one, though it may be an empty text. */
@@ -29,10 +29,10 @@ function deltas({ said: { content, reasoning, toolCalls = [] } }: Completion): o
   return parts.length > 0 ? parts : [{ content }];
 }
 
-export function event(object: object): string {
-  return data(JSON.stringify(object));
+export function event(object: object): Uint8Array {
+  return data(Buffer.from(JSON.stringify(object)));
 }
 
-function data(text: string): string {
-  return `data: ${text}\n\n`;
+function data(text: Uint8Array): Uint8Array {
+  return Buffer.concat([Buffer.from('data: '), text, Buffer.from('\n\n')]);
 }

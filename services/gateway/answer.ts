@@ -8,7 +8,7 @@ export type AnswerContext = { readonly id: string; readonly createdS: number; re
 export type Wanted = Pick<ChatRequest, 'logprobs' | 'tokenIds' | 'streamUsage'>;
 
 /** `chat.completion` as JSON, with vLLM's id fields when asked for: exactly the recorded ids, the stop token included. */
-export function chatCompletion(completion: Completion, wanted: Wanted, context: AnswerContext): string {
+export function chatCompletion(completion: Completion, wanted: Wanted, context: AnswerContext): Uint8Array<ArrayBuffer> {
   const { said } = completion;
   const message = {
     role: 'assistant',
@@ -20,10 +20,14 @@ export function chatCompletion(completion: Completion, wanted: Wanted, context: 
   return withPromptIds({ ...head('chat.completion', context), choices: [choice], usage: usage(completion) }, completion, wanted);
 }
 
-/** The ids as vLLM gives them, at the top of an answer. Their text is kept from turn to turn: written anew, it would cost more than all else. */
-export function withPromptIds(answer: object, { prompt }: Completion, { tokenIds }: Wanted): string {
+/**
+ * An answer as JSON, with the prompt's ids at its top, as vLLM gives them. There may be tens of thousands: written and encoded anew, they
+ * would cost more than all else.
+ */
+export function withPromptIds(answer: object, { prompt }: Completion, { tokenIds }: Wanted): Uint8Array<ArrayBuffer> {
   const json = JSON.stringify(answer);
-  return tokenIds ? `${json.slice(0, -1)},"prompt_token_ids":[${prompt.json}]}` : json;
+  if (!tokenIds) return Buffer.from(json);
+  return Buffer.concat([Buffer.from(`${json.slice(0, -1)},"prompt_token_ids":[`), prompt.json, Buffer.from(']}')]);
 }
 
 /** What is told of the sampled tokens in a choice. */

@@ -79,7 +79,7 @@ function authorised(c: Context, lookup: TrialLookup): TrialSession {
  */
 async function streamed(sampling: Promise<Completion>, request: ChatRequest, session: TrialSession, pingMs: number): Promise<Response> {
   const early = await Promise.race([sampling, pause(pingMs)]);
-  const stream = ReadableStream.from(events(early, sampling, request, session, pingMs)).pipeThrough(new TextEncoderStream());
+  const stream = ReadableStream.from(events(early, sampling, request, session, pingMs));
   return new Response(stream, { headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' } });
 }
 
@@ -93,7 +93,7 @@ async function* events(
   try {
     let completion = early;
     while (!completion) {
-      yield ': ping\n\n';
+      yield Buffer.from(': ping\n\n');
       completion = await Promise.race([sampling, pause(pingMs)]);
     }
     yield* completionEvents(completion, request, context(session));
@@ -112,8 +112,8 @@ function notFound({ req }: Context): GatewayError {
   return new GatewayError('not_found', `There is no ${req.method} ${req.path} here. ${offered}`);
 }
 
-function json(c: Context, text: string): Response {
-  return c.body(text, 200, { 'content-type': 'application/json' });
+function json(c: Context, bytes: Uint8Array<ArrayBuffer>): Response {
+  return c.body(bytes, 200, { 'content-type': 'application/json' });
 }
 
 function answerError(c: Context, error: GatewayError): Response {
