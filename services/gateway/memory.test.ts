@@ -36,7 +36,8 @@ async function longTrial(number: number): Promise<TrialSession> {
   });
   const messages: ChatMessage[] = [{ role: 'user', content: 'go' }];
   for (let turn = 0; turn < 200; turn++) {
-    await session.complete(parseChatRequest(JSON.stringify({ messages })), new AbortController().signal);
+    const { prompt } = await session.complete(parseChatRequest(JSON.stringify({ messages })), new AbortController().signal);
+    expect(prompt.json.length).toBeGreaterThan(prompt.length); // as an agent is told them
     messages.push({ role: 'assistant', content: answer }, { role: 'user', content: `${turn} `.padEnd(217, 'o') });
   }
   return session;
