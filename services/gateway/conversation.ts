@@ -111,7 +111,6 @@ export class ConversationTree {
   #causeOf({ parent, place, openingCause: cause }: PlacedPrompt): FragmentCause | null {
     if (this.#turns.length === 0) return 'first';
     if (parent && !parent.continued) return null;
-    if (cause === 'template_refuses' || cause === 'template_rewrites') return cause;
     return place.turns.length > 0 ? 'retry' : cause;
   }
 

@@ -30,7 +30,8 @@ type Trial = { readonly otherRoots: readonly MessageNode[]; readonly turns: read
 /** The cause of a call that does not continue an earlier one, from how much of its conversation is known. */
 export function openingCause(messages: readonly ChatMessage[], { node, depth, last }: Known, { otherRoots, turns }: Trial): FragmentCause {
   const foreign = messages.slice(depth).filter(({ role }) => role === 'assistant');
-  const became = messages.length < node.longest ? 'compaction' : 'edited_history';
+  const asked = node.longest - 1; // without the turn that was the answer
+  const became = messages.length < asked ? 'compaction' : 'edited_history';
   if (last) return foreign.length > 0 ? became : 'branch';
   if (otherRoots.some((root) => follow(root, messages).last !== null)) return 'tools_changed';
   const sharesHead = messages.slice(0, depth).some(({ role }) => role !== 'system');

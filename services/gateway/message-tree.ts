@@ -92,7 +92,7 @@ function steps(reading: Known, messages: readonly ChatMessage[], index: number):
     for (const turn of node.turns) {
       const kept = keptOf(turn.said, message);
       if (kept === 0) continue;
-      const callIds = reading.callIds + namedCalls(turn, messages, index);
+      const callIds = reading.callIds + (node.turns.length > 1 ? namedCalls(turn, messages, index) : 0);
       next.push({ node: turn.after, depth, last: { turn, index, before: last }, callIds, kept: reading.kept + kept });
     }
   }

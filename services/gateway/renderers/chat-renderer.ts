@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { toolsKey } from '../canonical.ts';
 import type { CallText, Family } from '../families/family.ts';
 import { familyOf } from '../families/family-of.ts';
 import { piecesOf, textOf } from '../families/pieces.ts';
@@ -39,6 +40,7 @@ export async function chatRenderer(options: ChatRendererOptions): Promise<ChatRe
   const stopTokens = stopTokensOf(tokenizer, { family, closes: habits.closes, more: options.stopTokens ?? [] });
   const stops = new Set(stopTokens);
   const controls = controlPattern(tokenizer.addedTokens, family);
+  const shapesOf = lastShapes();
   const renderer: Omit<ChatRenderer, 'fingerprint'> = {
     name,
     tokenizer: tokenizer.name,
@@ -61,7 +63,7 @@ export async function chatRenderer(options: ChatRendererOptions): Promise<ChatRe
         pieces: pieces.of(closed ? sampled.subarray(0, -1) : sampled),
         closedBy: closed ? textOf(tokenizer, Int32Array.of(last)) : null,
         reasoningOpen: family.reasoning !== null && opensReasoning(tokenizer, context.prompt, family.reasoning.open),
-        tools: toolShapes(context.tools),
+        tools: shapesOf(context.tools),
       });
       return said(content, reasoning, calls === null ? null : withIds(calls, family, sampled, context));
     },
@@ -94,6 +96,16 @@ function withIds(
     const own = callIds === 'nine' ? digest.slice(0, 9) : `call_${digest.slice(0, 24)}`;
     return { id: id !== undefined && callIds !== 'own' ? id : own, name, arguments: json };
   });
+}
+
+/** Reads tools again only when they differ from those of the call before. */
+function lastShapes(): typeof toolShapes {
+  let last: { readonly key: string; readonly shapes: ReturnType<typeof toolShapes> } | null = null;
+  return (tools) => {
+    const key = toolsKey(tools);
+    if (last?.key !== key) last = { key, shapes: toolShapes(tools) };
+    return last.shapes;
+  };
 }
 
 function stopTokensOf(
