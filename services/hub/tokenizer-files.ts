@@ -7,13 +7,14 @@ export const TOKENIZER_FILES = [
   'tokenizer.json',
   'tokenizer_config.json',
   'chat_template.jinja',
+  'additional_chat_templates/tool_use.jinja',
   'generation_config.json',
   'special_tokens_map.json',
 ] as const;
 export type TokenizerFile = (typeof TOKENIZER_FILES)[number];
 
 /** Those that decide which ids are written: two workers with the same ones render alike. */
-const DECISIVE: readonly TokenizerFile[] = ['tokenizer.json', 'tokenizer_config.json', 'chat_template.jinja', 'generation_config.json'];
+const DECISIVE = TOKENIZER_FILES.filter((name) => name !== 'special_tokens_map.json');
 
 /** sha256 by file name, of the decisive files that are there. */
 export type FileDigests = Readonly<Partial<Record<TokenizerFile, string>>>;
