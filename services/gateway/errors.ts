@@ -52,9 +52,15 @@ export class GatewayError extends Error {
   }
 
   body() {
-    const type = this.status >= 500 ? 'server_error' : this.status === 401 ? 'authentication_error' : 'invalid_request_error';
-    return { error: { message: this.message, type, param: this.param, code: this.code } };
+    return { error: { message: this.message, type: typeOf(this.status), param: this.param, code: this.code } };
   }
+}
+
+/** LiteLLM goes by `invalid_request_error` before it looks at the status, so a call that may be sent again must not be called that. */
+function typeOf(status: GatewayError['status']): string {
+  if (status >= 500) return 'server_error';
+  if (status === 429) return 'overloaded_error';
+  return status === 401 ? 'authentication_error' : 'invalid_request_error';
 }
 
 /** The one form that LiteLLM, harbor's terminus-2 and OpenHands all read as "context too long". */

@@ -73,11 +73,11 @@ describe('an agent that sends the same turn twice', () => {
     expect(links.map(({ parentCall, cause }) => [parentCall, cause])).toEqual([
       [null, 'first'],
       [0, null],
-      [0, 'branch'],
+      [0, 'retry'],
       [1, null],
     ]);
     expect(textOf(spans[3]?.prompt ?? ids(''))).toBe('go\n$ ls\n[0]\n$ one\n[1]\n$ ');
-    expect(fragments).toEqual({ first: 1, branch: 1 });
+    expect(fragments).toEqual({ first: 1, retry: 1 });
   });
 
   it('while the first is still under way: both are sampled from one prompt, recorded in the order of their answers', async () => {
@@ -97,7 +97,7 @@ describe('an agent that sends the same turn twice', () => {
     expect(links.map(({ parentCall, cause }) => [parentCall, cause])).toEqual([
       [null, 'first'],
       [0, null],
-      [0, 'branch'],
+      [0, 'retry'],
       [2, null],
     ]);
     expect(textOf(spans[3]?.prompt ?? ids(''))).toBe('go\n$ ls\n[0]\n$ slow\n[1]\n$ ');

@@ -93,8 +93,8 @@ describe('the record', () => {
     ]);
     expect(counts).toEqual({
       links: [
-        { parentCall: null, cause: 'first', detail: null },
-        { parentCall: 0, cause: null, detail: null },
+        { parentCall: null, cause: 'first', detail: null, lookAlikes: 0 },
+        { parentCall: 0, cause: null, detail: null, lookAlikes: 0 },
       ],
       calls: 2,
       overflow: false,
@@ -107,6 +107,8 @@ describe('the record', () => {
       sampledTokens: 7,
       maskedTokens: 0,
       lengthStops: 1,
+      unreadableCalls: 0,
+      lookAlikes: 0,
       fragments: { first: 1 },
       wasted: { calls: 0, promptTokens: 0, sampledTokens: 0 },
       failure: null,

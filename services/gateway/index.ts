@@ -125,9 +125,10 @@ function checkLimits({
   maxCalls = 1,
   maxSampledTokens = 1,
   maxWallMs = 1,
+  maxHistoryBytes = 1,
   temperature,
 }: TrialOptions): void {
-  const counts = { contextLimitTokens, maxTokensPerCall, maxCalls, maxSampledTokens, maxWallMs };
+  const counts = { contextLimitTokens, maxTokensPerCall, maxCalls, maxSampledTokens, maxWallMs, maxHistoryBytes };
   for (const [name, value] of Object.entries(counts))
     if (!Number.isInteger(value) || value < 1) throw new Error(`${name} must be a positive whole number; got ${value}`);
   if (!Number.isFinite(temperature) || temperature < 0) throw new Error(`temperature must be 0 or more; got ${temperature}`);

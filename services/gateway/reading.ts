@@ -15,6 +15,7 @@ export type ReadingContext = {
   readonly renderer: ChatRenderer;
   readonly prompt: Int32Array;
   readonly tools: readonly ToolDefinition[];
+  readonly callIndex: number;
   readonly stops: Stops;
   readonly maxTokens: number;
 };
@@ -23,9 +24,12 @@ export type ReadingContext = {
  * Checks a result, ends it at the first stop string, and reads its text.
  * @throws BadSampleError when it can be neither trained on nor spliced
  */
-export async function readSample(result: SampleResult, { renderer, prompt, tools, stops, maxTokens }: ReadingContext): Promise<Reading> {
+export async function readSample(
+  result: SampleResult,
+  { renderer, prompt, tools, callIndex, stops, maxTokens }: ReadingContext,
+): Promise<Reading> {
   const whole = checkSample(result, { maxTokens, vocabularySize: renderer.vocabulary.size });
-  const context = { prompt, tools };
+  const context = { prompt, tools, callIndex };
   const cut = cutAtStop(whole.sampled, stops.texts, renderer.vocabulary);
   if (!cut) return { ...whole, stop: result.stop, said: await renderer.parse(whole.sampled, context), droppedTokens: 0 };
   const sampled = whole.sampled.slice(0, cut.kept);

@@ -45,6 +45,10 @@ export type TrialRecord = {
   /** Sampled tokens whose log-probability was unusable: NaN in their span, no loss. */
   readonly maskedTokens: number;
   readonly lengthStops: number;
+  /** Turns with what begins like tool calls but cannot be read; the agent saw their whole text. */
+  readonly unreadableCalls: number;
+  /** Control tokens in new text of prompts that a user or a tool wrote as text. */
+  readonly lookAlikes: number;
   /** Calls that opened a fragment of the conversation tree, by cause. Their sum is the number of fragments. */
   readonly fragments: Readonly<Partial<Record<FragmentCause, number>>>;
   /**
@@ -54,6 +58,8 @@ export type TrialRecord = {
   readonly wasted: { readonly calls: number; readonly promptTokens: number; readonly sampledTokens: number };
   readonly failure: ModelFailure | null;
 };
+
+type AddedCounts = { readonly cachedPromptTokens: number; readonly maskedTokens: number; readonly unreadableCalls: boolean };
 
 /** Collects a trial's calls in the order in which they were sampled. */
 export class TrialRecorder {
@@ -71,6 +77,8 @@ export class TrialRecorder {
     sampledTokens: 0,
     maskedTokens: 0,
     lengthStops: 0,
+    unreadableCalls: 0,
+    lookAlikes: 0,
   };
   #wasted = { calls: 0, promptTokens: 0, sampledTokens: 0 };
   #failure: ModelFailure | null = null;
@@ -79,7 +87,7 @@ export class TrialRecorder {
     return this.#spans.length;
   }
 
-  add(span: Span, link: CallLink, counts: { readonly cachedPromptTokens: number; readonly maskedTokens: number }): void {
+  add(span: Span, link: CallLink, counts: AddedCounts): void {
     this.#spans.push(span);
     this.#links.push(link);
     if (link.cause) this.#fragments[link.cause] = (this.#fragments[link.cause] ?? 0) + 1;
@@ -88,6 +96,8 @@ export class TrialRecorder {
     this.#counts.sampledTokens += span.sampled.length;
     this.#counts.maskedTokens += counts.maskedTokens;
     if (span.stop === 'length') this.#counts.lengthStops++;
+    if (counts.unreadableCalls) this.#counts.unreadableCalls++;
+    this.#counts.lookAlikes += link.lookAlikes;
   }
 
   waste(promptTokens: number, sampledTokens: number): void {

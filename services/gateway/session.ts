@@ -1,17 +1,20 @@
 import { CallsInFlight } from './calls-in-flight.ts';
 import { type Completion, noticeOf } from './completion.ts';
 import { ConversationTree, type PlacedPrompt } from './conversation.ts';
-import { GatewayError, trialEnded } from './errors.ts';
+import { GatewayError, invalidRequest, trialEnded } from './errors.ts';
+import { HistoryLimit } from './history-limit.ts';
 import { type Reading, readSample } from './reading.ts';
 import { type TrialRecord, TrialRecorder } from './record.ts';
 import { Sampling } from './sampling.ts';
 import { type Stops, stopsOf } from './stops.ts';
+import { TemplateRefusal } from './template/template.ts';
 import type { SampleResult } from './token-sampler.ts';
 import { TrialKey } from './trial-key.ts';
 import { type Room, TrialLimits } from './trial-limits.ts';
 import type { TrialOptions } from './trial-options.ts';
 import { type ChatRequest, refuseUnsupported } from './wire.ts';
 
+const DEFAULT_MAX_HISTORY_BYTES = 64 * 1024 ** 2;
 /** The longest that a timer of Node can wait. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
@@ -22,6 +25,7 @@ export class TrialSession {
   readonly #recorder = new TrialRecorder();
   readonly #limits: TrialLimits;
   readonly #sampling: Sampling;
+  readonly #history: HistoryLimit;
   readonly #tree: ConversationTree;
   readonly #calls = new CallsInFlight();
   #timer: NodeJS.Timeout | null = null;
@@ -32,7 +36,8 @@ export class TrialSession {
     this.options = options;
     this.#limits = new TrialLimits(options, this.#recorder);
     this.#sampling = new Sampling(options, this.#recorder);
-    this.#tree = new ConversationTree(options.renderer);
+    this.#history = new HistoryLimit(options.maxHistoryBytes ?? DEFAULT_MAX_HISTORY_BYTES);
+    this.#tree = new ConversationTree(options.renderer, this.#history.take);
   }
 
   get apiKey(): string {
@@ -98,7 +103,8 @@ export class TrialSession {
   ): Promise<Reading> {
     const { renderer } = this.options;
     try {
-      return await readSample(result, { renderer, prompt, tools: request.tools, stops, maxTokens: room.maxTokens });
+      const callIndex = this.#recorder.calls;
+      return await readSample(result, { renderer, prompt, tools: request.tools, callIndex, stops, maxTokens: room.maxTokens });
     } catch (cause) {
       this.#recorder.waste(prompt.length, result.tokens.length);
       throw signal.aborted ? cause : this.#sampling.failed(cause);
@@ -117,7 +123,8 @@ export class TrialSession {
     const link = this.#tree.record(placed, callIndex, sampled, said);
     const { promptCacheHitTokens: cachedPromptTokens } = result;
     const span = { callIndex, prompt, sampled, logprobs, stop, sampler: this.#sampling.version };
-    this.#recorder.add(span, link, { cachedPromptTokens, maskedTokens });
+    this.#recorder.add(span, link, { cachedPromptTokens, maskedTokens, unreadableCalls: said.callsUnreadable ?? false });
+    this.#history.noteIds(line);
     if (droppedTokens > 0) this.#recorder.dropped(droppedTokens);
     return { callIndex, prompt: line, sampled, logprobs, maskedTokens, stop, cachedPromptTokens, said };
   }
@@ -144,6 +151,8 @@ export class TrialSession {
   /** Nobody reads what is said to a client that has left; when the trial has ended, the agent should know. */
   #asAnswer(cause: unknown, signal: AbortSignal): GatewayError {
     if (cause instanceof GatewayError) return cause;
+    if (cause instanceof TemplateRefusal)
+      return invalidRequest('messages', `messages: the model's chat template refuses them: ${cause.message}`);
     if (signal.aborted)
       return this.#closed ? this.#refusal() : new GatewayError('client_gone', 'The client closed the connection; the call was aborted.');
     this.#recorder.failed('internal', cause);

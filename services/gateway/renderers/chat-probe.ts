@@ -5,7 +5,7 @@ import type { AddedToken, Tokenizer } from '../tokenizer/tokenizer.ts';
 import { anchored, CALL_FORMS, type CallForm, inForm, tryRender } from './chat-forms.ts';
 
 /** Kinds of turns that templates may end differently. */
-export type TurnKind = 'text' | 'one_call' | 'calls';
+type TurnKind = 'text' | 'one_call' | 'calls';
 
 /** What a template does, found out once by rendering small conversations. */
 export type TemplateHabits = {
@@ -26,9 +26,13 @@ const RESULT: ChatMessage = { role: 'tool', content: 'result', toolCallId: CALL.
 const CALL_2: ToolCall = { ...CALL, id: 'call00002' };
 const RESULT_2: ChatMessage = { ...RESULT, toolCallId: CALL_2.id };
 
-export function turnKind({ toolCalls }: ChatMessage): TurnKind {
-  if (!toolCalls?.length) return 'text';
-  return toolCalls.length === 1 ? 'one_call' : 'calls';
+/** What stands before the close of such a turn; some templates print the id of its last call there. Null where no token closes it. */
+export function beforeCloseOf({ beforeClose }: TemplateHabits, { toolCalls }: ChatMessage): string | null {
+  const last = toolCalls?.at(-1);
+  if (toolCalls === undefined || last === undefined) return beforeClose.text;
+  return toolCalls.length === 1
+    ? (beforeClose.one_call?.replaceAll(CALL.id, () => last.id) ?? null)
+    : (beforeClose.calls?.replaceAll(CALL_2.id, () => last.id) ?? null);
 }
 
 /**

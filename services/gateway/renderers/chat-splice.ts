@@ -5,7 +5,7 @@ import type { ChatTemplate } from '../template/template.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
 import { inForm, tryRender } from './chat-forms.ts';
 import { commonStart, type Look, look } from './chat-look.ts';
-import { type TemplateHabits, turnKind } from './chat-probe.ts';
+import { beforeCloseOf, type TemplateHabits } from './chat-probe.ts';
 import { chainOf, headOfWindow, SpliceMemo, type View, wholeView, windowView } from './chat-window.ts';
 
 /** What is done where a template would drop earlier reasoning once a user speaks again. */
@@ -39,7 +39,7 @@ export async function extend(parts: SpliceParts, request: ExtendRequest): Promis
   if (produced === undefined || producedIndex === messages.length - 1) return { refused: 'nothing follows the assistant message' };
   const kept = againstRetention(parts.retain, request);
   if (kept) return kept;
-  const beforeClose = parts.habits.beforeClose[turnKind(produced)];
+  const beforeClose = beforeCloseOf(parts.habits, produced);
   if (beforeClose === null) return { refused: 'the template closes no such assistant message with a token' };
   const found = tailOf(parts, request);
   if ('refused' in found) return found;
