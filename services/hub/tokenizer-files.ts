@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** What is taken of a model; its weights are the training service's business. */
@@ -31,10 +31,10 @@ export async function fileDigests(folder: string): Promise<FileDigests> {
 /** What a folder lacks of what a conversation needs; empty when it has all. */
 export async function lacking(folder: string): Promise<string[]> {
   const missing: string[] = [];
-  if ((await bytesOf(folder, 'tokenizer.json')) === null) missing.push('tokenizer.json');
+  if (!(await isThere(folder, 'tokenizer.json'))) missing.push('tokenizer.json');
   const config = await bytesOf(folder, 'tokenizer_config.json');
   if (config === null) missing.push('tokenizer_config.json');
-  const hasTemplate = (await bytesOf(folder, 'chat_template.jinja')) !== null || (config !== null && namesTemplate(config));
+  const hasTemplate = (await isThere(folder, 'chat_template.jinja')) || (config !== null && namesTemplate(config));
   if (!hasTemplate) missing.push('a chat template (chat_template.jinja, or chat_template in tokenizer_config.json)');
   return missing;
 }
@@ -47,6 +47,13 @@ function namesTemplate(config: Buffer): boolean {
   } catch {
     return false;
   }
+}
+
+function isThere(folder: string, name: TokenizerFile): Promise<boolean> {
+  return stat(join(folder, name)).then(
+    (found) => found.isFile(),
+    () => false,
+  );
 }
 
 function bytesOf(folder: string, name: TokenizerFile): Promise<Buffer | null> {
