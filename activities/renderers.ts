@@ -53,9 +53,10 @@ export class Renderers {
     const found = await files.find(model, { commit: (await pinOf(objects, runId, model))?.commit ?? null });
     const digests = await fileDigests(found.folder);
     await pinFiles(objects, runId, model, found, digests);
-    return this.ofContent.get(digestOf([model, digests, name, resolvedAtMs]), async () => {
+    const digest = digestOf(digests);
+    return this.ofContent.get(digestOf([model, digest, name, resolvedAtMs]), async () => {
       const tokenizer = await this.tokenizer(model, found.folder, digests);
-      return load({ model, name, folder: found.folder, choice, nowMs: resolvedAtMs, tokenizer });
+      return load({ model, name, folder: found.folder, digest, choice, nowMs: resolvedAtMs, tokenizer });
     });
   }
 

@@ -28,7 +28,7 @@ export type RolloutDeps = {
   readonly models: ModelAccess;
   readonly rendererOf: RendererOf;
   readonly gateway: Gateway;
-  readonly harbor: () => Promise<HarborRunner>;
+  readonly harbor: () => Promise<Pick<HarborRunner, 'run'>>;
   /** Where harbor keeps trial folders while they run. */
   readonly trialsDir: string;
   readonly projectRoot: string;

@@ -181,7 +181,11 @@ describe('each check fails by name, and nothing is looked at after it', () => {
       'one id with another string',
       {
         rendererOf: teacherWith((r) => ({
-          vocabulary: { ...r.vocabulary, idToString: (id) => (id === 65 ? '<eos>' : r.vocabulary.idToString(id)) },
+          vocabulary: {
+            ...r.vocabulary,
+            idToString: (id) => (id === 65 ? '<eos>' : r.vocabulary.idToString(id)),
+            bytesOf: (id) => (id === 65 ? Buffer.from('<eos>') : r.vocabulary.bytesOf(id)),
+          },
         })),
       },
       /id 65 is "A" for the student and "<eos>" for the teacher/,
@@ -195,7 +199,7 @@ describe('each check fails by name, and nothing is looked at after it', () => {
     [
       'template and stop ids',
       'another template',
-      { rendererOf: teacherWith(() => ({ fingerprint: () => ({ template: 'other', vocabulary: 'same' }) })) },
+      { rendererOf: teacherWith(() => ({ fingerprint: () => ({ template: 'other' }) })) },
       /render conversations differently/,
     ],
     ['student answers', 'a student the service does not know', { config: withModels('stillroom/nobody', TEACHER) }, /nobody/],

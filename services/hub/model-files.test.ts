@@ -111,6 +111,12 @@ describe('from the hub', () => {
     expect(error).toMatchObject({ mayPass: true, message: expect.stringMatching(/could not be reached \(fetch failed: ECONNREFUSED\)/) });
   });
 
+  it('a cache that cannot be written is not a hub that cannot be reached', async () => {
+    writeFileSync(join(root, 'file'), '');
+    const error = await failed(new ModelFiles({ ...access, cacheDir: join(root, 'file') }).find(MODEL));
+    expect(error).toMatchObject({ mayPass: false, message: expect.stringMatching(/the cache cannot be written \(ENOTDIR: .*mkdir/) });
+  });
+
   it('several at once, each as another worker would, all get whole files', async () => {
     const found = await Promise.all(Array.from({ length: 4 }, () => new ModelFiles(access).find(MODEL)));
     expect(new Set(found.map(({ folder }) => folder))).toEqual(new Set([snapshot()]));

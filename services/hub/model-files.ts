@@ -75,6 +75,7 @@ function asUnavailable(model: string, { repo, revision }: RepoName, looked: stri
     new ModelFilesUnavailable(model, `${intro(model)}${looked}, and ${what}. ${remedy(model)}`, { mayPass, cause });
   if (cause instanceof DamagedDownload) return fail(`what came from ${hub} is damaged: ${cause.message}`, true);
   if (cause instanceof TypeError && cause.message.includes('access token')) return fail(`HF_TOKEN is no token: ${cause.message}`);
+  if (isOfDisk(cause)) return fail(`the cache cannot be written (${cause.message})`);
   if (!(cause instanceof HubApiError)) return fail(`${hub} could not be reached (${reasonOf(cause)})`, true);
   const status = cause.statusCode;
   if (status === 401 || status === 403) {
@@ -84,6 +85,8 @@ function asUnavailable(model: string, { repo, revision }: RepoName, looked: stri
   if (status === 404) return fail(`${hub} has no ${repo} at ${revision}`);
   return fail(`${hub} answered ${status}`, status === 429 || status >= 500);
 }
+
+const isOfDisk = (cause: unknown): cause is NodeJS.ErrnoException => cause instanceof Error && 'syscall' in cause && 'path' in cause;
 
 function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);

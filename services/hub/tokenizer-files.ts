@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** What is taken of a model; its weights are the training service's business. */
@@ -7,13 +7,14 @@ export const TOKENIZER_FILES = [
   'tokenizer.json',
   'tokenizer_config.json',
   'chat_template.jinja',
+  'additional_chat_templates/tool_use.jinja',
   'generation_config.json',
   'special_tokens_map.json',
 ] as const;
 export type TokenizerFile = (typeof TOKENIZER_FILES)[number];
 
 /** Those that decide which ids are written: two workers with the same ones render alike. */
-const DECISIVE: readonly TokenizerFile[] = ['tokenizer.json', 'tokenizer_config.json', 'chat_template.jinja', 'generation_config.json'];
+const DECISIVE = TOKENIZER_FILES.filter((name) => name !== 'special_tokens_map.json');
 
 /** sha256 by file name, of the decisive files that are there. */
 export type FileDigests = Readonly<Partial<Record<TokenizerFile, string>>>;
@@ -30,10 +31,10 @@ export async function fileDigests(folder: string): Promise<FileDigests> {
 /** What a folder lacks of what a conversation needs; empty when it has all. */
 export async function lacking(folder: string): Promise<string[]> {
   const missing: string[] = [];
-  if ((await bytesOf(folder, 'tokenizer.json')) === null) missing.push('tokenizer.json');
+  if (!(await isThere(folder, 'tokenizer.json'))) missing.push('tokenizer.json');
   const config = await bytesOf(folder, 'tokenizer_config.json');
   if (config === null) missing.push('tokenizer_config.json');
-  const hasTemplate = (await bytesOf(folder, 'chat_template.jinja')) !== null || (config !== null && namesTemplate(config));
+  const hasTemplate = (await isThere(folder, 'chat_template.jinja')) || (config !== null && namesTemplate(config));
   if (!hasTemplate) missing.push('a chat template (chat_template.jinja, or chat_template in tokenizer_config.json)');
   return missing;
 }
@@ -46,6 +47,13 @@ function namesTemplate(config: Buffer): boolean {
   } catch {
     return false;
   }
+}
+
+function isThere(folder: string, name: TokenizerFile): Promise<boolean> {
+  return stat(join(folder, name)).then(
+    (found) => found.isFile(),
+    () => false,
+  );
 }
 
 function bytesOf(folder: string, name: TokenizerFile): Promise<Buffer | null> {
