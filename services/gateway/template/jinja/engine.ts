@@ -15,6 +15,7 @@ export type Value =
   | UndefinedValue
   | ListValue
   | TupleValue
+  | GeneratorValue
   | DictValue
   | NamespaceValue
   | KeywordsValue
@@ -28,6 +29,8 @@ export type NoneValue = Typed<'NullValue', null>;
 export type UndefinedValue = Typed<'UndefinedValue', undefined>;
 export type ListValue = Typed<'ArrayValue', readonly Value[]>;
 export type TupleValue = Typed<'TupleValue', readonly Value[]>;
+/** What `map`, `select` and their like give: it can be gone through, and little else. */
+export type GeneratorValue = Typed<'GeneratorValue', readonly Value[]>;
 export type DictValue = Typed<'ObjectValue', ReadonlyMap<Key, Value>>;
 export type NamespaceValue = Typed<'NamespaceValue', ReadonlyMap<Key, Value>>;
 /** The keyword arguments of a call: its last argument when there are any. */
@@ -60,7 +63,7 @@ type Evaluator = {
 export const Environment: new (parent?: Environment) => Environment = jinja.Environment;
 export const Interpreter: new (scope: Environment) => Evaluator = jinja.Interpreter;
 
-/** A template's parts, with the white space rules of transformers. */
+/** A template's parts, with the white space rules of transformers. Jinja2 reads any end of a line as a line feed. */
 export function parseTemplate(source: string): Statement {
-  return jinja.parse(jinja.tokenize(source, { lstrip_blocks: true, trim_blocks: true }));
+  return jinja.parse(jinja.tokenize(source.replace(/\r\n?/g, '\n'), { lstrip_blocks: true, trim_blocks: true }));
 }

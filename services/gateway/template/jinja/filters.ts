@@ -16,6 +16,7 @@ import {
   isText,
   isUndefined,
   list,
+  safeText,
   text,
   typeName,
   type Value,
@@ -26,7 +27,7 @@ export type FilterArguments = { readonly positional: readonly Value[]; readonly 
 export type Filter = (value: Value, given: FilterArguments) => Value;
 
 const FILTERS: Readonly<Record<string, Filter>> = {
-  safe: (value) => value,
+  safe: (value) => safeText(toText(value)),
   string: (value) => (isText(value) ? value : text(toText(value))),
   tojson: (value, given) => text(toJson(value, styleOf(given))),
   default: defaultTo,

@@ -1,8 +1,8 @@
-import { fromKey, isDict, isList, isText, isUndefined, text, typeName, type Value } from './values.ts';
+import { fromKey, isDict, isGenerator, isList, isText, isUndefined, text, typeName, type Value } from './values.ts';
 
 /** The items that Python's `for` would see: a dict's keys, a text's characters, nothing of an undefined value. */
 export function itemsOf(value: Value): readonly Value[] {
-  if (isList(value)) return value.value;
+  if (isList(value) || isGenerator(value)) return value.value;
   if (isDict(value)) return Array.from(value.value.keys(), fromKey);
   if (isText(value)) return Array.from(value.value, text);
   if (isUndefined(value)) return [];

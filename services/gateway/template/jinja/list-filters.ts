@@ -4,24 +4,24 @@ import { itemsOf } from './iterate.ts';
 import { areEqual, compare, operate } from './operators.ts';
 import { toText } from './python-text.ts';
 import { testNamed } from './tests.ts';
-import { integer, isDict, isInteger, isList, isNone, isText, list, text, UNDEFINED, type Value } from './values.ts';
+import { generator, integer, isDict, isInteger, isList, isNone, isText, list, text, UNDEFINED, type Value } from './values.ts';
 
 const FILTERS: Readonly<Record<string, Filter>> = {
   first: (value) => itemsOf(value)[0] ?? UNDEFINED,
   last: (value) => itemsOf(value).at(-1) ?? UNDEFINED,
-  reverse: (value) => (isText(value) ? text(itemsOf(value).map(toText).reverse().join('')) : list([...itemsOf(value)].reverse())),
+  reverse: (value) => (isText(value) ? text(itemsOf(value).map(toText).reverse().join('')) : generator([...itemsOf(value)].reverse())),
   join: (value, given) =>
     text(
       attributes(value, given, 1)
         .map(toText)
         .join(isGiven(given, 0, 'd') ? toText(argument(given, 0, 'd')) : ''),
     ),
-  map: (value, given) => list(mapped(value, given)),
-  select: (value, given) => list(chosen(value, given, 0, true)),
-  reject: (value, given) => list(chosen(value, given, 0, false)),
-  selectattr: (value, given) => list(chosen(value, given, 1, true)),
-  rejectattr: (value, given) => list(chosen(value, given, 1, false)),
-  unique: (value, given) => list(unique(value, given)),
+  map: (value, given) => generator(mapped(value, given)),
+  select: (value, given) => generator(chosen(value, given, 0, true)),
+  reject: (value, given) => generator(chosen(value, given, 0, false)),
+  selectattr: (value, given) => generator(chosen(value, given, 1, true)),
+  rejectattr: (value, given) => generator(chosen(value, given, 1, false)),
+  unique: (value, given) => generator(unique(value, given)),
   sort: (value, given) => list(sorted(value, given)),
   dictsort: (value, given) => list(dictSorted(value, given)),
   min: (value) => extreme(value, -1),
@@ -53,6 +53,7 @@ function attributes(value: Value, given: FilterArguments, index: number): readon
 }
 
 function mapped(value: Value, given: FilterArguments): Value[] {
+  if (!value.__bool__().value) return [];
   if (given.named.has('attribute')) {
     const otherwise = given.named.get('default') ?? UNDEFINED;
     return itemsOf(value).map((item) => {
@@ -66,6 +67,7 @@ function mapped(value: Value, given: FilterArguments): Value[] {
 
 /** Items that pass a test (being true, when none is named); with `skip` 1 the test is made on an attribute. */
 function chosen(value: Value, { positional }: FilterArguments, skip: 0 | 1, wanted: boolean): Value[] {
+  if (!value.__bool__().value) return []; // None as well: only what is true is gone through
   const [name, other = UNDEFINED] = positional.slice(skip);
   const path = positional[0];
   const passes = name === undefined ? (item: Value) => item.__bool__().value : testNamed(toText(name));

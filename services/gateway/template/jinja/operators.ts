@@ -7,15 +7,19 @@ import {
   integer,
   isDict,
   isFloat,
+  isGenerator,
   isInteger,
   isList,
   isNone,
   isNumber,
+  isSafe,
   isText,
   isTuple,
   isUndefined,
   keyOf,
   list,
+  safeText,
+  type TextValue,
   text,
   tuple,
   typeName,
@@ -71,7 +75,7 @@ export function areEqual(left: Value, right: Value): boolean {
 /** `left in right`. */
 function isIn(left: Value, right: Value): boolean {
   if (isUndefined(right)) return false; // it is an empty sequence
-  if (isList(right)) return right.value.some((item) => areEqual(item, left));
+  if (isList(right) || isGenerator(right)) return right.value.some((item) => areEqual(item, left));
   if (isDict(right)) return isNone(left) || isUndefined(left) ? false : right.value.has(keyOf(left));
   if (!isText(right)) throw new TypeError(`argument of type '${typeName(right)}' is not iterable`);
   if (!isText(left)) throw new TypeError(`'in <string>' requires string as left operand, not ${typeName(left)}`);
@@ -97,7 +101,7 @@ function calculate(sign: string, left: Value, right: Value): Value {
     return sign === '/' || isFloat(left) || isFloat(right) || !Number.isInteger(result) ? float(result) : integer(result);
   }
   if (sign === '+') {
-    if (isText(left) && isText(right)) return text(left.value + right.value);
+    if (isText(left) && isText(right)) return added(left, right);
     if (isList(left) && isList(right) && isTuple(left) === isTuple(right)) {
       const joined = [...left.value, ...right.value];
       return isTuple(left) ? tuple(joined) : list(joined);
@@ -107,6 +111,14 @@ function calculate(sign: string, left: Value, right: Value): Value {
   if (sign === '*' && isInteger(left) && isText(right)) return text(right.value.repeat(Math.max(0, left.value)));
   throw new TypeError(`unsupported operand type(s) for ${sign}: '${typeName(left)}' and '${typeName(right)}'`);
 }
+
+function added(left: TextValue, right: TextValue): Value {
+  if (!isSafe(left) && !isSafe(right)) return text(left.value + right.value);
+  return safeText((isSafe(left) ? left.value : escaped(left.value)) + (isSafe(right) ? right.value : escaped(right.value)));
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&#34;', "'": '&#39;' };
+const escaped = (value: string): string => value.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? character);
 
 function numbers(sign: string, left: number, right: number): number {
   switch (sign) {

@@ -5,6 +5,7 @@ import {
   Environment,
   type FloatValue,
   type FunctionValue,
+  type GeneratorValue,
   type IntegerValue,
   Interpreter,
   type Key,
@@ -19,7 +20,7 @@ import {
   type Value,
 } from './engine.ts';
 
-export type { Callable, DictValue, Key, Value } from './engine.ts';
+export type { Callable, DictValue, Key, TextValue, Value } from './engine.ts';
 
 type Maker<T extends Value> = new (value: T['value']) => T;
 
@@ -57,6 +58,18 @@ class LongInteger extends IntegerClass {
   }
 }
 
+/** Of the engine's list class, so that the engine goes through it as well. Python's is true even when it gives nothing. */
+class Generator extends (ListClass as unknown as Maker<GeneratorValue>) {
+  override readonly type = 'GeneratorValue';
+
+  override __bool__(): { readonly value: boolean } {
+    return { value: true };
+  }
+}
+
+/** A text that `safe` has marked: adding another to it escapes that one for HTML, as Python's Markup does. */
+class SafeText extends TextClass {}
+
 export const NONE: Value = new NoneClass(null);
 export const UNDEFINED: Value = new UndefinedClass(undefined);
 export const TRUE: Value = new BooleanClass(true);
@@ -68,6 +81,8 @@ export const float = (value: number): FloatValue => new FloatClass(value);
 export const boolean = (value: boolean): Value => (value ? TRUE : FALSE);
 export const list = (value: readonly Value[]): ListValue => new ListClass(value);
 export const tuple = (value: readonly Value[]): TupleValue => new TupleClass(value);
+export const generator = (value: readonly Value[]): GeneratorValue => new Generator(value);
+export const safeText = (value: string): TextValue => new SafeText(value);
 export const dict = (value: ReadonlyMap<Key, Value>): DictValue => new DictClass(value);
 export const callable = (value: Callable): FunctionValue => new FunctionClass(value);
 
@@ -86,6 +101,8 @@ export const isUndefined = (value: Value): value is UndefinedValue => value.type
 export const isTuple = (value: Value): value is TupleValue => value.type === 'TupleValue';
 /** Lists and tuples. */
 export const isList = (value: Value): value is ListValue | TupleValue => value.type === 'ArrayValue' || value.type === 'TupleValue';
+export const isGenerator = (value: Value): value is GeneratorValue => value.type === 'GeneratorValue';
+export const isSafe = (value: TextValue): boolean => value instanceof SafeText;
 export const isDict = (value: Value): value is DictValue => value.type === 'ObjectValue';
 export const isNamespace = (value: Value): value is NamespaceValue => value.type === 'NamespaceValue';
 export const isKeywords = (value: Value | undefined): value is KeywordsValue => value?.type === 'KeywordArgumentsValue';
@@ -111,6 +128,7 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   UndefinedValue: 'Undefined',
   ArrayValue: 'list',
   TupleValue: 'tuple',
+  GeneratorValue: 'generator',
   ObjectValue: 'dict',
   NamespaceValue: 'Namespace',
   FunctionValue: 'function',

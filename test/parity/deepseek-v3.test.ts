@@ -1,0 +1,3 @@
+import { parityOf } from './parity.ts';
+
+parityOf('deepseek_v3');

@@ -1,0 +1,3 @@
+import { parityOf } from './parity.ts';
+
+parityOf('qwen3');
