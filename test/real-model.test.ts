@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ModelAccess } from '../activities/model-access.ts';
 import { createPreflightActivities } from '../activities/preflight.ts';
@@ -207,4 +208,34 @@ it("a name of another family's renderer is refused before anything is asked of t
     /calls the renderer of Qwen\/Qwen3-8B "llama3".*is of the family hermes, not llama3 or plain\. Correct the name/,
   );
   expect(asked).toEqual([]);
+});
+
+it.each([
+  ['qwen3', '<|im_start|>assistant\n'],
+  ['qwen3_disable_thinking', '<|im_start|>assistant\n<think>\n\n</think>\n\n'],
+])('the name %s sets the template as it says', async (name, ending) => {
+  const { ref } = await project.resolve(
+    { config: REAL.replace(`"${STUDENT}" = "qwen3"`, `"${STUDENT}" = "${name}"`) },
+    { runId: name, executionId: name },
+  );
+  const renderer = await rendererOf(await project.records.load(ref), STUDENT);
+  const prompt = await renderer.render([{ role: 'user', content: 'hi' }], { tools: [], addGenerationPrompt: true });
+  expect(await tokenizer.decode(prompt)).toBe(`<|im_start|>user\nhi<|im_end|>\n${ending}`);
+});
+
+it('a switch that the template does not have is refused by name', async () => {
+  const { ref } = await project.resolve(
+    { config: REAL.replace(`"${STUDENT}" = "qwen3"`, `"${STUDENT}" = "qwen3_disable_thinking"`) },
+    { runId: 'switch', executionId: 'e4' },
+  );
+  const record = await project.records.load(ref);
+  const plain = { ...OFFLINE, cacheDir: project.root };
+  const folder = join(project.root, 'plain');
+  await project.file('plain/tokenizer.json', '{}');
+  await project.file('plain/tokenizer_config.json', '{"chat_template": "<tool_call>{{ messages }}<|im_end|>"}');
+  const files = new ModelFiles(plain, { [STUDENT]: { folder } });
+  const renderers = new Renderers({ objects: project.objects, files, tokenizerIn: async () => tokenizer });
+  await expect(renderers.of(record, STUDENT)).rejects.toThrow(
+    /"qwen3_disable_thinking", but the chat template in .*plain has no enable_thinking/,
+  );
 });
