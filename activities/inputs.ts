@@ -41,7 +41,7 @@ export function createInputActivities({ records, blobs, objects, projectRoot, se
           jobTemplate,
           warmupTrajectories,
           executionId: _,
-          resolvedAtMs: __,
+
           train,
           holdout,
           trainContents,

@@ -33,7 +33,7 @@ function config(names: string): RunConfig {
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
   return parsed.config;
 }
-const runOf = (names = '', runId = 'run', resolvedAtMs = 5) => ({ runId, config: config(names), resolvedAtMs });
+const runOf = (names = '', runId = 'run') => ({ runId, config: config(names) });
 
 /** A worker; it notes what it loads. */
 function worker(folders: Readonly<Record<string, string>>, objects = new MemoryObjects(), deps: Partial<RenderersDeps> = {}) {
@@ -53,7 +53,13 @@ function worker(folders: Readonly<Record<string, string>>, objects = new MemoryO
     tokenizers.push(folder);
     return { name: folder } as Tokenizer;
   };
-  return { renderers: new Renderers({ files: { find }, objects, load, tokenizerIn, ...deps }), loaded, asked, tokenizers, folders };
+  return {
+    renderers: new Renderers({ files: { find }, objects, load, tokenizerIn, now: () => 5, ...deps }),
+    loaded,
+    asked,
+    tokenizers,
+    folders,
+  };
 }
 
 describe('which renderer a model gets', () => {
@@ -95,8 +101,11 @@ describe('what a worker loads', () => {
 
   it('one tokenizer for student and teacher of the same files, of any run; a renderer for each date', async () => {
     const folders = { [STUDENT]: await folder('s', FILES), [TEACHER]: await folder('t', FILES) };
-    const { renderers, loaded, tokenizers } = worker(folders);
-    for (const run of [runOf('', 'one', 1), runOf('', 'two', 2)]) for (const model of [STUDENT, TEACHER]) await renderers.of(run, model);
+    let nowMs = 1;
+    const { renderers, loaded, tokenizers } = worker(folders, new MemoryObjects(), { now: () => nowMs });
+    for (const model of [STUDENT, TEACHER]) await renderers.of(runOf('', 'one'), model);
+    nowMs = 2;
+    for (const model of [STUDENT, TEACHER]) await renderers.of(runOf('', 'two'), model);
     expect(tokenizers).toHaveLength(1);
     expect(loaded.map(({ nowMs }) => nowMs)).toEqual([1, 1, 2, 2]);
   });
@@ -111,6 +120,15 @@ describe('what a worker loads', () => {
 });
 
 describe('what a run began with', () => {
+  it('is its date, too, on every worker and at any later time', async () => {
+    const objects = new MemoryObjects();
+    const folders = { [STUDENT]: await folder('s', FILES), [TEACHER]: await folder('t', FILES) };
+    await worker(folders, objects, { now: () => 1 }).renderers.of(runOf(), STUDENT);
+    const later = worker(folders, objects, { now: () => 2 });
+    for (const model of [STUDENT, TEACHER]) await later.renderers.of(runOf(), model);
+    expect(later.loaded.map(({ nowMs }) => nowMs)).toEqual([1, 1]);
+  });
+
   it('is asked for by its commit, and used where it is the same', async () => {
     const objects = new MemoryObjects();
     await worker({ [STUDENT]: await folder('s', FILES) }, objects).renderers.of(runOf(), STUDENT);

@@ -8,10 +8,10 @@ import { type FileDigests, fileDigests, type ModelFiles } from '../services/hub/
 import { type LoadRenderer, loadModelRenderer, RendererRefused } from './model-renderer.ts';
 import { Newest } from './newest.ts';
 import type { RunRecord } from './run-records.ts';
-import { pinFiles, pinOf } from './tokenizer-pins.ts';
+import { dateOf, pinFiles, pinOf } from './tokenizer-pins.ts';
 
 /** What is needed of a run to render for it. */
-export type RenderedRun = Pick<RunRecord, 'runId' | 'config' | 'resolvedAtMs'>;
+export type RenderedRun = Pick<RunRecord, 'runId' | 'config'>;
 
 /** The renderer of a model of a run. @throws ModelFilesUnavailable, TokenizerChanged, RendererRefused */
 export type RendererOf = (run: RenderedRun, model: string) => Promise<ChatRenderer>;
@@ -23,6 +23,7 @@ const MOST_TOKENIZERS = 4;
 export type RenderersDeps = {
   readonly files: Pick<ModelFiles, 'find'>;
   readonly objects: ObjectStore;
+  readonly now?: () => number;
   readonly load?: LoadRenderer;
   readonly tokenizerIn?: (folder: string, name: string) => Promise<Tokenizer>;
 };
@@ -39,24 +40,25 @@ export class Renderers {
   private readonly tokenizers = new Newest<Promise<Tokenizer>>(MOST_TOKENIZERS);
 
   constructor(deps: RenderersDeps) {
-    this.deps = { load: loadModelRenderer, tokenizerIn: loadTokenizer, ...deps };
+    this.deps = { now: Date.now, load: loadModelRenderer, tokenizerIn: loadTokenizer, ...deps };
   }
 
   readonly of: RendererOf = (run, model) => this.ofRuns.get(JSON.stringify([run.runId, model]), () => this.find(run, model));
 
-  private async find({ runId, config, resolvedAtMs }: RenderedRun, model: string): Promise<ChatRenderer> {
+  private async find({ runId, config }: RenderedRun, model: string): Promise<ChatRenderer> {
     const name = config.rollout.renderers[model];
     if (name === TINY_RENDERER || (name === undefined && model.startsWith(TINY_MODELS))) return rendererFor({ name: TINY_RENDERER, model });
     const choice = name === undefined ? { families: null, ...OWN_TEMPLATE } : rendererChoice(name);
     if (choice === null) throw new RendererRefused(`there is no renderer "${name}": correct rollout.renderers for ${model}`);
-    const { files, objects, load } = this.deps;
+    const { files, objects, load, now } = this.deps;
     const found = await files.find(model, { commit: (await pinOf(objects, runId, model))?.commit ?? null });
     const digests = await fileDigests(found.folder);
     await pinFiles(objects, runId, model, found, digests);
     const digest = digestOf(digests);
-    return this.ofContent.get(digestOf([model, digest, name, resolvedAtMs]), async () => {
+    const nowMs = await dateOf(objects, runId, now());
+    return this.ofContent.get(digestOf([model, digest, name, nowMs]), async () => {
       const tokenizer = await this.tokenizer(model, found.folder, digests);
-      return load({ model, name, folder: found.folder, digest, choice, nowMs: resolvedAtMs, tokenizer });
+      return load({ model, name, folder: found.folder, digest, choice, nowMs, tokenizer });
     });
   }
 

@@ -57,7 +57,6 @@ export async function resolveInput(
   return {
     runId,
     executionId,
-    resolvedAtMs: Date.now(),
     runDir: input.runDir === undefined ? homeOf(runId, projectRoot, settings) : await chosenDir(projectRoot, input.runDir),
     trialPrefix: sha256(runId).slice(0, 8),
     agent,

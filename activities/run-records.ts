@@ -17,8 +17,6 @@ export type RunRecord = Omit<PinnedRun, 'ref' | 'train' | 'holdout'> & {
   readonly jobTemplate: JobTemplate;
   /** Of `warmup.trajectories_from`; null where the run samples its own or has no warm-up. */
   readonly warmupTrajectories: TrajectoryDocument | null;
-  /** When the run was pinned: the date that chat templates write, in every trial and on every worker. */
-  readonly resolvedAtMs: number;
   /** Execution that pinned it; a second run of the same name is another execution. */
   readonly executionId: string;
 };

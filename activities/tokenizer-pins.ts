@@ -15,8 +15,15 @@ export class TokenizerChanged extends Error {
   override readonly name = 'TokenizerChanged';
 }
 
-const keyOf = (runId: string, model: string) =>
-  `${placeOf(runId)}tokenizers/${createHash('sha256').update(model).digest('hex').slice(0, 16)}`;
+const pinsOf = (runId: string) => `${placeOf(runId)}tokenizers/`;
+const keyOf = (runId: string, model: string) => `${pinsOf(runId)}${createHash('sha256').update(model).digest('hex').slice(0, 16)}`;
+
+/** The moment that chat templates take for now: that of the run's first check, for all of its trials on all workers. Milliseconds since 1970. */
+export async function dateOf(objects: ObjectStore, runId: string, nowMs: number): Promise<number> {
+  const key = `${pinsOf(runId)}date`;
+  if (await objects.create(key, new TextEncoder().encode(JSON.stringify(nowMs)))) return nowMs;
+  return (await getObjectJson(objects, key, z.int().min(0))) ?? nowMs;
+}
 
 /** What the run's first worker found; null where none has looked yet. */
 export function pinOf(objects: ObjectStore, runId: string, model: string): Promise<Pin | null> {
