@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { TemplateRefusal } from './template/template.ts';
 import { byteIds, byteRenderer, wordId } from './testing/byte-renderer.ts';
-import { gatewayFixture, user } from './testing/gateway-fixture.ts';
+import { failure, gatewayFixture, user } from './testing/gateway-fixture.ts';
 import { scriptedSampler } from './testing/scripted-sampler.ts';
 import type { SampleResult } from './token-sampler.ts';
 
@@ -90,6 +91,34 @@ describe('tools', () => {
     expect(chunks.map(({ choices: [{ finish_reason }] }) => finish_reason)).toEqual([null, null, null, null, null, 'tool_calls']);
     expect(chunks.filter((chunk) => 'prompt_token_ids' in chunk)).toHaveLength(1);
     expect(chunks.flatMap(({ choices: [{ token_ids = [] }] }) => token_ids)).toEqual([...(session.record().spans[0]?.sampled ?? [])]);
+  });
+});
+
+describe('a template', () => {
+  it('that refuses the messages is told to the agent in its own words, and is no failure of the model', async () => {
+    const refuses = () => {
+      throw new TemplateRefusal('roles must alternate');
+    };
+    const sampler = scriptedSampler(sampled('ok\n'));
+    await using session = open(sampler, { ...roomy, renderer: { ...renderer, render: refuses } });
+    expect(await failure(await post(session, { messages: [user('a'), user('b')] }))).toMatchObject({
+      status: 400,
+      code: 'invalid_request',
+      param: 'messages',
+      message: expect.stringContaining('roles must alternate'),
+    });
+    expect(sampler.requests).toHaveLength(0);
+    expect(session.record()).toMatchObject({ calls: 0, failure: null });
+  });
+
+  it('counts calls that cannot be read, and control tokens that users wrote', async () => {
+    const odd = { ...renderer, parse: () => ({ content: 'x', callsUnreadable: true as const }), lookAlikes: () => 2 };
+    await using session = open(scriptedSampler(sampled('ok\n')), { ...roomy, renderer: odd });
+    expect(await answerOf(await post(session, { messages: [user('a')] }))).toMatchObject({
+      message: { content: 'x' },
+      finish_reason: 'stop',
+    });
+    expect(session.record()).toMatchObject({ calls: 1, unreadableCalls: 1, lookAlikes: 2 });
   });
 });
 
