@@ -76,6 +76,8 @@ export interface ChatRenderer {
   readonly stopTokens: readonly number[];
   /** False: requests with tools are refused by name before anything is rendered. */
   readonly supportsTools: boolean;
+  /** Why `supportsTools` is false, where there is more to say than that. */
+  readonly noTools?: string;
   readonly vocabulary: Vocabulary;
   tokenize(text: string): Awaitable<Int32Array>;
   /** The whole conversation as ids. Used for the first call of a fragment only. */

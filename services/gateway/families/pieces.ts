@@ -1,6 +1,9 @@
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
 import type { Piece } from './family.ts';
 
+/** Tokens of a prompt's end that are looked at for an open tag. */
+const PROMPT_END_TOKENS = 16;
+
 /** Splits sampled ids at a family's markers. */
 export interface Pieces {
   of(ids: Int32Array): Piece[];
@@ -35,6 +38,11 @@ export function piecesOf(tokenizer: Pick<Tokenizer, 'addedTokens' | 'bytesOf'>, 
 /** The text of ids; bytes that are no UTF-8 become U+FFFD. */
 export function textOf(tokenizer: Pick<Tokenizer, 'bytesOf'>, ids: Int32Array): string {
   return Buffer.concat(Array.from(ids, (id) => tokenizer.bytesOf(id))).toString('utf8');
+}
+
+/** The prompt ends in the tag that opens reasoning, as generation prompts of reasoning models may. */
+export function opensReasoning(tokenizer: Pick<Tokenizer, 'bytesOf'>, prompt: Int32Array, open: string): boolean {
+  return textOf(tokenizer, prompt.subarray(-PROMPT_END_TOKENS)).trimEnd().endsWith(open);
 }
 
 /** Pieces as the text that they were. */

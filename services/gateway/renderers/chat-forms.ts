@@ -17,7 +17,7 @@ const form = (argumentsAs: CallForm['argumentsAs'], content: CallForm['content']
 });
 
 /** In the order in which they are tried. */
-export const CALL_FORMS: readonly CallForm[] = [
+export const CALL_FORMS: readonly [CallForm, ...CallForm[]] = [
   form('object', 'kept'),
   form('text', 'kept'),
   form('object', 'null'),
@@ -26,7 +26,7 @@ export const CALL_FORMS: readonly CallForm[] = [
 ];
 
 /** A small tool in place of a request's tools where only the places of things matter, not the tools' own text. */
-const STAND_IN: ToolDefinition = {
+export const STAND_IN: ToolDefinition = {
   json: JSON.stringify({
     type: 'function',
     function: {

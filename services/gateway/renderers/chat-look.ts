@@ -48,16 +48,16 @@ function lookInForm(template: ChatTemplate, view: View, form: CallForm): Sight {
   for (const salt of SALTS) {
     const wordsOf = (name: string) => [...view.earlier.map((_, index) => word(`e${index}`, salt)), word(name, salt)];
     const shown = (name: string, addGenerationPrompt: boolean) => cut(template, view, form, { words: wordsOf(name), addGenerationPrompt });
-    const open = shown('p', true);
+    const open = shown('one', true);
     if ('refused' in open) return open;
-    const closed = shown('q', false);
+    const closed = shown('another', false);
     if ('refused' in closed) return closed;
     if ('unclear' in open || 'unclear' in closed) {
       refused = 'unclear' in open ? open.unclear : 'unclear' in closed ? closed.unclear : '';
       continue;
     }
     const fixedText = commonStart(open.tail, closed.tail);
-    if (fixedText !== closed.tail && !sameTail(shown('q', true), open.tail))
+    if (fixedText !== closed.tail && !sameTail(shown('another', true), open.tail))
       return { refused: 'what follows an assistant message depends on what it says' };
     return { ...open, fixedText };
   }

@@ -2,14 +2,15 @@ import { createHash } from 'node:crypto';
 import { toolsKey } from '../canonical.ts';
 import type { CallText, Family } from '../families/family.ts';
 import { familyOf } from '../families/family-of.ts';
-import { piecesOf, textOf } from '../families/pieces.ts';
+import { opensReasoning, piecesOf, textOf } from '../families/pieces.ts';
 import { toolShapes } from '../families/tool-shapes.ts';
 import type { ChatMessage, ChatRenderer, ParseContext, ParsedTurn, ToolCall } from '../renderer.ts';
 import type { ChatTemplate } from '../template/template.ts';
 import type { AddedToken, Tokenizer } from '../tokenizer/tokenizer.ts';
 import { inForm } from './chat-forms.ts';
 import { habitsOf } from './chat-probe.ts';
-import { extend, opensReasoning, type Retain } from './chat-splice.ts';
+import { toolsRefusal } from './chat-read-back.ts';
+import { extend, type Retain } from './chat-splice.ts';
 import { fingerprintOf } from './fingerprint.ts';
 
 export type ChatRendererOptions = {
@@ -37,6 +38,7 @@ export async function chatRenderer(options: ChatRendererOptions): Promise<ChatRe
   const family = options.family ?? familyOf(tokenizer, template);
   const habits = habitsOf(name, template, tokenizer, family);
   const pieces = piecesOf(tokenizer, family.markers);
+  const noTools = await toolsRefusal({ tokenizer, pieces, family }, habits);
   const stopTokens = stopTokensOf(tokenizer, { family, closes: habits.closes, more: options.stopTokens ?? [] });
   const stops = new Set(stopTokens);
   const controls = controlPattern(tokenizer.addedTokens, family);
@@ -45,7 +47,8 @@ export async function chatRenderer(options: ChatRendererOptions): Promise<ChatRe
     name,
     tokenizer: tokenizer.name,
     stopTokens,
-    supportsTools: family.noTools === null && habits.callsRefused === null,
+    supportsTools: noTools === null,
+    ...(noTools === null ? {} : { noTools }),
     vocabulary: {
       size: tokenizer.size,
       idToString: (id) => textOf(tokenizer, Int32Array.of(id)),

@@ -1,5 +1,5 @@
 import type { Family } from '../families/family.ts';
-import { type Pieces, textOf } from '../families/pieces.ts';
+import { opensReasoning, type Pieces, textOf } from '../families/pieces.ts';
 import type { ExtendRequest, Extension } from '../renderer.ts';
 import type { ChatTemplate } from '../template/template.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
@@ -23,9 +23,6 @@ export type SpliceParts = {
 type Refusal = Extract<Extension, { refused: string }>;
 type Tail = { readonly tail: string; readonly memo: SpliceMemo };
 
-/** Tokens of a prompt's end that are looked at for an open tag. */
-const PROMPT_END_TOKENS = 16;
-
 /** The whole conversation is rendered beside the window at these depths and at every doubling after. */
 const ALWAYS_WHOLE_UP_TO = 4;
 
@@ -39,7 +36,7 @@ export async function extend(parts: SpliceParts, request: ExtendRequest): Promis
   if (produced === undefined || producedIndex === messages.length - 1) return { refused: 'nothing follows the assistant message' };
   const kept = againstRetention(parts.retain, request);
   if (kept) return kept;
-  const beforeClose = beforeCloseOf(parts.habits, produced);
+  const beforeClose = beforeCloseOf(parts.habits, parts.family, produced);
   if (beforeClose === null) return { refused: 'the template closes no such assistant message with a token' };
   const found = tailOf(parts, request);
   if ('refused' in found) return found;
@@ -170,9 +167,4 @@ function endsInReasoning(
 ): boolean {
   const last = pieces.of(sampled).findLast(({ text, marker }) => marker && (text === open || text === close));
   return last ? last.text === open : opensReasoning(tokenizer, prompt, open);
-}
-
-/** The prompt ends in the tag that opens reasoning, as generation prompts of reasoning models may. */
-export function opensReasoning(tokenizer: Tokenizer, prompt: Int32Array, open: string): boolean {
-  return textOf(tokenizer, prompt.subarray(-PROMPT_END_TOKENS)).trimEnd().endsWith(open);
 }

@@ -7,7 +7,7 @@ import type { TemplateInput, TemplateMessage } from './template.ts';
 export function variablesOf({ messages, tools, addGenerationPrompt }: TemplateInput): Map<string, Value> {
   return new Map<string, Value>([
     ['messages', list(messages.map(messageValue))],
-    ['tools', tools.length === 0 ? NONE : list(tools.map(({ json }) => toolValue(json)))],
+    ['tools', tools.length === 0 ? NONE : list(tools.map(({ json }) => readOnce(json)))],
     ['documents', NONE],
     ['add_generation_prompt', boolean(addGenerationPrompt)],
   ]);
@@ -48,7 +48,7 @@ function callValue({ id, name, arguments: json }: ToolCall, { argumentsAs }: Tem
 /** Arguments as an object; a text that is no JSON object stays the text that the model wrote. */
 function argumentsValue(json: string): Value {
   try {
-    const value = fromJson(json);
+    const value = readOnce(json);
     return isDict(value) ? value : text(json);
   } catch (error) {
     if (error instanceof SyntaxError) return text(json);
@@ -56,15 +56,18 @@ function argumentsValue(json: string): Value {
   }
 }
 
-/** Tools are long and come with every request of a conversation; templates cannot change values, so they are read once. */
-const readTools = new Map<string, Value>();
-const READ_TOOLS_LIMIT = 256;
+/**
+ * Tools, and the arguments of earlier turns, come with every request of a conversation. Templates cannot change values, so what was read
+ * once is used again; some megabytes of text at most are kept.
+ */
+const known = new Map<string, Value>();
+const KNOWN_LIMIT = 2_048;
+const LONGEST_KNOWN = 16_384;
 
-function toolValue(json: string): Value {
-  const known = readTools.get(json);
-  if (known !== undefined) return known;
-  const value = fromJson(json);
-  if (readTools.size >= READ_TOOLS_LIMIT) readTools.clear();
-  readTools.set(json, value);
+function readOnce(json: string): Value {
+  const value = known.get(json) ?? fromJson(json);
+  if (json.length > LONGEST_KNOWN) return value;
+  if (known.size >= KNOWN_LIMIT) known.clear();
+  known.set(json, value);
   return value;
 }

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Tokenizer as Native } from 'tokenizers';
 import { type BytesOfText, byteReader } from './bytes.ts';
+import { checkConfigTokens } from './config-tokens.ts';
 import { readTokenizerFile } from './file.ts';
 import type { AddedToken, Tokenizer } from './tokenizer.ts';
 
@@ -19,6 +20,7 @@ export async function loadTokenizer(folder: string, name: string = folder): Prom
   // Encoding must give every id of a text and no other, whatever the file asks for.
   native.disableTruncation();
   native.disablePadding();
+  await checkConfigTokens(folder, (content) => native.tokenToId(content));
   const { addedTokens, decoders } = readTokenizerFile(file, text);
   return new NativeTokenizer(name, native, addedTokens, byteReader(file, decoders));
 }

@@ -1,6 +1,8 @@
+import type { LoopValue } from './engine.ts';
 import { areEqual } from './operators.ts';
 import { textMethod } from './text-methods.ts';
 import {
+  boolean,
   callable,
   dict,
   fromKey,
@@ -8,6 +10,7 @@ import {
   isDict,
   isInteger,
   isList,
+  isLoop,
   isNamespace,
   isText,
   isUndefined,
@@ -26,6 +29,7 @@ import {
 export function attributeOf(value: Value, name: string): Value {
   if (isDict(value)) return methodOf(value, name) ?? value.value.get(name) ?? UNDEFINED;
   if (isNamespace(value)) return value.value.get(name) ?? UNDEFINED;
+  if (isLoop(value)) return loopAttribute(value.value, name);
   return methodOf(value, name) ?? UNDEFINED;
 }
 
@@ -37,7 +41,35 @@ export function itemOf(value: Value, key: Value): Value {
     if (isList(value)) return value.value.at(key.value) ?? UNDEFINED;
     if (isText(value)) return characterAt(value.value, key.value);
   }
+  if (isLoop(value) && isText(key)) return loopAttribute(value.value, key.value);
   return methodNamed(value, key) ?? UNDEFINED;
+}
+
+function loopAttribute({ items, index }: LoopValue['value'], name: string): Value {
+  switch (name) {
+    case 'index':
+      return integer(index + 1);
+    case 'index0':
+      return integer(index);
+    case 'revindex':
+      return integer(items.length - index);
+    case 'revindex0':
+      return integer(items.length - index - 1);
+    case 'first':
+      return boolean(index === 0);
+    case 'last':
+      return boolean(index === items.length - 1);
+    case 'length':
+      return integer(items.length);
+    case 'previtem':
+      return items[index - 1] ?? UNDEFINED;
+    case 'nextitem':
+      return items[index + 1] ?? UNDEFINED;
+    case 'cycle':
+      return callable((choices) => choices[index % choices.length] ?? UNDEFINED);
+    default:
+      return UNDEFINED;
+  }
 }
 
 function entryOf(entries: ReadonlyMap<Key, Value>, key: Value): Value | undefined {

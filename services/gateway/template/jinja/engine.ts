@@ -19,7 +19,8 @@ export type Value =
   | DictValue
   | NamespaceValue
   | KeywordsValue
-  | FunctionValue;
+  | FunctionValue
+  | LoopValue;
 
 export type TextValue = Typed<'StringValue', string>;
 export type IntegerValue = Typed<'IntegerValue', number>;
@@ -37,31 +38,35 @@ export type NamespaceValue = Typed<'NamespaceValue', ReadonlyMap<Key, Value>>;
 export type KeywordsValue = Typed<'KeywordArgumentsValue', ReadonlyMap<Key, Value>>;
 export type FunctionValue = Typed<'FunctionValue', Callable>;
 
-type Typed<Type extends string, Content> = { readonly type: Type; readonly value: Content; __bool__(): { readonly value: boolean } };
+/** `loop` inside a loop: where it is among its items. */
+export type LoopValue = Typed<'LoopValue', { readonly items: readonly Value[]; readonly index: number }>;
+
+type Typed<Type extends string, Content> = { readonly type: Type; readonly value: Content };
 
 /** A dict's key: texts, and numbers where a template's own literal has them. */
 export type Key = string | number;
-export type Callable = (args: readonly Value[], scope: Environment) => Value;
+export type Callable = (args: readonly Value[], scope: Scope) => Value;
 
 /** Names and their values; what is not found is looked for in the parent. */
-export type Environment = {
+export type Scope = {
   readonly variables: Map<string, Value>;
-  readonly parent?: Environment | undefined;
-  /** Makes an engine's value of a JavaScript one. */
-  set(name: string, value: unknown): Value;
+  readonly parent?: Scope | undefined;
   setVariable(name: string, value: Value): Value;
 };
+
+/** The engine's scope; `set` makes an engine's value of a JavaScript one. */
+export type Environment = Scope & { set(name: string, value: unknown): Value };
 
 /** A part of a parsed template; `type` says which. */
 export type Statement = { readonly type: string };
 
 type Evaluator = {
   run(program: Statement): Value;
-  evaluate(statement: Statement | undefined, scope: Environment): Value;
+  evaluate(statement: Statement | undefined, scope: Scope): Value;
 };
 
-export const Environment: new (parent?: Environment) => Environment = jinja.Environment;
-export const Interpreter: new (scope: Environment) => Evaluator = jinja.Interpreter;
+export const Environment: new () => Environment = jinja.Environment;
+export const Interpreter: new (scope: Scope) => Evaluator = jinja.Interpreter;
 
 /** A template's parts, with the white space rules of transformers. Jinja2 reads any end of a line as a line feed. */
 export function parseTemplate(source: string): Statement {

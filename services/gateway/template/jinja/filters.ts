@@ -8,12 +8,14 @@ import { type JsonStyle, PLAIN_JSON, toJson } from './to-json.ts';
 import {
   type DictValue,
   float,
+  generator,
   integer,
   isDict,
   isInteger,
   isNone,
   isNumber,
   isText,
+  isTrue,
   isUndefined,
   list,
   safeText,
@@ -34,7 +36,7 @@ const FILTERS: Readonly<Record<string, Filter>> = {
   d: defaultTo,
   length: (value) => integer(lengthOf(value)),
   count: (value) => integer(lengthOf(value)),
-  items: (value) => list(isUndefined(value) ? [] : pairsOf(mustBeDict(value).value)),
+  items: (value) => generator(isUndefined(value) ? [] : pairsOf(mustBeDict(value).value)),
   trim: (value, given) => text(strip(toText(value), isGiven(given, 0, 'chars') ? toText(argument(given, 0, 'chars')) : null)),
   upper: (value) => text(toText(value).toUpperCase()),
   lower: (value) => text(toText(value).toLowerCase()),
@@ -69,10 +71,10 @@ export const isGiven = ({ positional, named }: FilterArguments, index: number, n
 
 /** A yes-or-no argument; false when it is not given. */
 export const isSet = (given: FilterArguments, index: number, name: string): boolean =>
-  isGiven(given, index, name) && argument(given, index, name).__bool__().value;
+  isGiven(given, index, name) && isTrue(argument(given, index, name));
 
 function defaultTo(value: Value, given: FilterArguments): Value {
-  if (!isUndefined(value) && !(isSet(given, 1, 'boolean') && !value.__bool__().value)) return value;
+  if (!isUndefined(value) && !(isSet(given, 1, 'boolean') && !isTrue(value))) return value;
   return isGiven(given, 0, 'default_value') ? argument(given, 0, 'default_value') : text('');
 }
 

@@ -4,7 +4,7 @@ import { itemsOf } from './iterate.ts';
 import { areEqual, compare, operate } from './operators.ts';
 import { toText } from './python-text.ts';
 import { testNamed } from './tests.ts';
-import { generator, integer, isDict, isInteger, isList, isNone, isText, list, text, UNDEFINED, type Value } from './values.ts';
+import { generator, integer, isDict, isInteger, isList, isNone, isText, isTrue, list, text, UNDEFINED, type Value } from './values.ts';
 
 const FILTERS: Readonly<Record<string, Filter>> = {
   first: (value) => itemsOf(value)[0] ?? UNDEFINED,
@@ -53,7 +53,7 @@ function attributes(value: Value, given: FilterArguments, index: number): readon
 }
 
 function mapped(value: Value, given: FilterArguments): Value[] {
-  if (!value.__bool__().value) return [];
+  if (!isTrue(value)) return [];
   if (given.named.has('attribute')) {
     const otherwise = given.named.get('default') ?? UNDEFINED;
     return itemsOf(value).map((item) => {
@@ -67,10 +67,10 @@ function mapped(value: Value, given: FilterArguments): Value[] {
 
 /** Items that pass a test (being true, when none is named); with `skip` 1 the test is made on an attribute. */
 function chosen(value: Value, { positional }: FilterArguments, skip: 0 | 1, wanted: boolean): Value[] {
-  if (!value.__bool__().value) return []; // None as well: only what is true is gone through
+  if (!isTrue(value)) return []; // None as well: only what is true is gone through
   const [name, other = UNDEFINED] = positional.slice(skip);
   const path = positional[0];
-  const passes = name === undefined ? (item: Value) => item.__bool__().value : testNamed(toText(name));
+  const passes = name === undefined ? (item: Value) => isTrue(item) : testNamed(toText(name));
   return itemsOf(value).filter((item) => passes(skip === 1 && path !== undefined ? pathOf(item, path) : item, other) === wanted);
 }
 

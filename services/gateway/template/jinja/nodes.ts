@@ -1,4 +1,4 @@
-import type { Statement } from './engine.ts';
+import type { Statement, Value } from './engine.ts';
 
 export type { Statement } from './engine.ts';
 
@@ -18,6 +18,8 @@ export type Node =
       readonly left: Statement;
       readonly right: Statement;
     }
+  | { readonly type: 'UnaryExpression'; readonly operator: { readonly value: string }; readonly argument: Statement }
+  | { readonly type: 'Ternary'; readonly condition: Statement; readonly trueExpr: Statement; readonly falseExpr: Statement }
   | { readonly type: 'FilterExpression'; readonly operand: Statement; readonly filter: Statement }
   | { readonly type: 'FilterStatement'; readonly filter: Statement; readonly body: readonly Statement[] }
   | { readonly type: 'TestExpression'; readonly operand: Statement; readonly negate: boolean; readonly test: { readonly value: string } }
@@ -25,7 +27,8 @@ export type Node =
   | { readonly type: 'TupleLiteral'; readonly value: readonly Statement[] }
   | { readonly type: 'SelectExpression'; readonly lhs: Statement; readonly test: Statement }
   | { readonly type: 'KeywordArgumentExpression'; readonly key: { readonly value: string }; readonly value: Statement }
-  | { readonly type: 'StringLiteral'; readonly value: string }
+  | { readonly type: 'StringLiteral'; readonly value: string; made?: Value }
+  | { readonly type: 'IntegerLiteral'; readonly value: number; made?: Value }
   | { readonly type: 'SliceExpression' };
 
 export type ForNode = {
@@ -34,6 +37,8 @@ export type ForNode = {
   readonly iterable: Statement;
   readonly body: readonly Statement[];
   readonly defaultBlock: readonly Statement[];
+  /** Whether the body speaks of `loop`; found out when the template is read. */
+  usesLoop?: boolean;
 };
 
 /** The engine exports the parts' base class only; `type` says which one it is. */

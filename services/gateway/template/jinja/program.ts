@@ -1,5 +1,6 @@
-import { Environment, parseTemplate } from './engine.ts';
+import { Environment, parseTemplate, type Scope } from './engine.ts';
 import { PythonInterpreter } from './interpreter.ts';
+import { InnerScope } from './loop.ts';
 import { nodeOf, type Statement } from './nodes.ts';
 import { toText } from './python-text.ts';
 import { strftime } from './strftime.ts';
@@ -16,12 +17,11 @@ export class RaisedByTemplate extends Error {
 /** @throws SyntaxError when the source is no template. */
 export function readProgram(source: string, nowMs: number): Program {
   const program = parseTemplate(source);
-  markOutputs(program);
+  prepare(program);
   const globals = globalsAt(nowMs);
   return {
     run: (variables) => {
-      const scope = new Environment();
-      for (const [name, value] of globals) scope.setVariable(name, value);
+      const scope = new InnerScope(globals);
       for (const [name, value] of variables) scope.setVariable(name, value);
       return toText(new PythonInterpreter(scope).run(program));
     },
@@ -32,18 +32,30 @@ export function readProgram(source: string, nowMs: number): Program {
 const SILENT = new Set(['Set', 'Macro', 'Comment', 'Break', 'Continue', 'If', 'For', 'CallStatement', 'FilterStatement']);
 
 /**
+ * Writes into a parsed template what would otherwise be found out at each run: values of literals, and whether a loop's body speaks of `loop`.
+ *
  * The parser gives `{{ x }}` and a part of an expression the same shape, and the engine prints nothing for null. Wrapping what is printed
  * tells them apart, so that null can be printed as Python does.
  */
-function markOutputs(part: unknown): void {
-  if (Array.isArray(part)) for (const inner of part) markOutputs(inner);
-  else if (part instanceof Map) for (const entry of part) markOutputs(entry);
+function prepare(part: unknown): void {
+  if (Array.isArray(part)) for (const inner of part) prepare(inner);
+  else if (part instanceof Map) for (const entry of part) prepare(entry);
   else if (typeof part === 'object' && part !== null && 'type' in part) {
+    if (part.type === 'StringLiteral' && 'value' in part) Object.assign(part, { made: text(String(part.value)) });
+    if (part.type === 'IntegerLiteral' && 'value' in part) Object.assign(part, { made: integer(Number(part.value)) });
+    if (part.type === 'For') Object.assign(part, { usesLoop: speaksOfLoop(part) });
     for (const [name, inner] of Object.entries(part)) {
-      markOutputs(inner);
+      prepare(inner);
       if (BLOCKS.has(name) && Array.isArray(inner)) inner.splice(0, inner.length, ...inner.map(asOutput));
     }
   }
+}
+
+function speaksOfLoop(part: unknown): boolean {
+  if (part instanceof Map) return [...part].some((entry) => entry.some(speaksOfLoop));
+  if (typeof part !== 'object' || part === null) return false;
+  if ('type' in part && part.type === 'Identifier' && 'value' in part && part.value === 'loop') return true;
+  return Object.values(part).some(speaksOfLoop);
 }
 
 const BLOCKS = new Set(['body', 'alternate', 'defaultBlock']);
@@ -54,8 +66,8 @@ function asOutput(statement: Statement): unknown {
 }
 
 /** What transformers puts into every template, with the clock stopped at `nowMs`. */
-function globalsAt(nowMs: number): ReadonlyMap<string, Value> {
-  return new Map<string, Value>([
+function globalsAt(nowMs: number): Scope {
+  const globals: readonly (readonly [string, Value])[] = [
     ['true', TRUE],
     ['True', TRUE],
     ['false', FALSE],
@@ -71,7 +83,10 @@ function globalsAt(nowMs: number): ReadonlyMap<string, Value> {
         throw new RaisedByTemplate(toText(message ?? text('')));
       }),
     ],
-  ]);
+  ];
+  const scope = new Environment(); // has the engine's own `namespace`
+  for (const [name, value] of globals) scope.setVariable(name, value);
+  return scope;
 }
 
 function range(args: readonly Value[]): Value[] {

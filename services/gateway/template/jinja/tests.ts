@@ -10,6 +10,7 @@ import {
   isNone,
   isNumber,
   isText,
+  isTrue,
   isUndefined,
   UNDEFINED,
   type Value,
@@ -42,11 +43,11 @@ const TESTS: Readonly<Record<string, Test>> = {
   eq: areEqual,
   equalto: areEqual,
   ne: (value, other) => !areEqual(value, other),
-  in: (value, other) => operate('in', value, other).__bool__().value,
-  lt: (value, other) => operate('<', value, other).__bool__().value,
-  gt: (value, other) => operate('>', value, other).__bool__().value,
-  le: (value, other) => operate('<=', value, other).__bool__().value,
-  ge: (value, other) => operate('>=', value, other).__bool__().value,
+  in: (value, other) => isTrue(operate('in', value, other)),
+  lt: (value, other) => isTrue(operate('<', value, other)),
+  gt: (value, other) => isTrue(operate('>', value, other)),
+  le: (value, other) => isTrue(operate('<=', value, other)),
+  ge: (value, other) => isTrue(operate('>=', value, other)),
 };
 
 /** @throws SyntaxError for a name that is no test. */

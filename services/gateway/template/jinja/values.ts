@@ -11,6 +11,7 @@ import {
   type Key,
   type KeywordsValue,
   type ListValue,
+  type LoopValue,
   type NamespaceValue,
   type NoneValue,
   parseTemplate,
@@ -58,13 +59,9 @@ class LongInteger extends IntegerClass {
   }
 }
 
-/** Of the engine's list class, so that the engine goes through it as well. Python's is true even when it gives nothing. */
+/** Of the engine's list class, so that the engine goes through it as well. */
 class Generator extends (ListClass as unknown as Maker<GeneratorValue>) {
   override readonly type = 'GeneratorValue';
-
-  override __bool__(): { readonly value: boolean } {
-    return { value: true };
-  }
 }
 
 /** A text that `safe` has marked: adding another to it escapes that one for HTML, as Python's Markup does. */
@@ -103,6 +100,7 @@ export const isTuple = (value: Value): value is TupleValue => value.type === 'Tu
 export const isList = (value: Value): value is ListValue | TupleValue => value.type === 'ArrayValue' || value.type === 'TupleValue';
 export const isGenerator = (value: Value): value is GeneratorValue => value.type === 'GeneratorValue';
 export const isSafe = (value: TextValue): boolean => value instanceof SafeText;
+export const isLoop = (value: Value): value is LoopValue => value.type === 'LoopValue';
 export const isDict = (value: Value): value is DictValue => value.type === 'ObjectValue';
 export const isNamespace = (value: Value): value is NamespaceValue => value.type === 'NamespaceValue';
 export const isKeywords = (value: Value | undefined): value is KeywordsValue => value?.type === 'KeywordArgumentsValue';
@@ -110,6 +108,21 @@ export const isFunction = (value: Value): value is FunctionValue => value.type =
 /** Python's booleans are integers. */
 export const isNumber = (value: Value): value is IntegerValue | FloatValue | BooleanValue =>
   isInteger(value) || isFloat(value) || isBoolean(value);
+
+/** `bool(value)`. The engine's own answer is a new value each time. */
+export function isTrue(value: Value): boolean {
+  switch (value.type) {
+    case 'ArrayValue':
+    case 'TupleValue':
+      return value.value.length > 0;
+    case 'ObjectValue':
+      return value.value.size > 0;
+    case 'GeneratorValue':
+      return true;
+    default:
+      return Boolean(value.value);
+  }
+}
 
 /** Digits of an integer as Python writes it. */
 export const digitsOf = (value: IntegerValue): string => (value instanceof LongInteger ? value.digits : String(value.value));
@@ -132,6 +145,7 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   ObjectValue: 'dict',
   NamespaceValue: 'Namespace',
   FunctionValue: 'function',
+  LoopValue: 'LoopContext',
 };
 
 /** A dict's key for a value; Python's own rule is that it can be hashed. */
