@@ -1,47 +1,35 @@
-import { messageKey, toolsKey } from './canonical.ts';
-import type { ChatMessage, ChatRenderer, ParsedTurn, ToolDefinition } from './renderer.ts';
+import { toolsKey } from './canonical.ts';
+import { type FragmentCause, openingCause } from './fragment-cause.ts';
+import { emptyNode, follow, type Known, lengthen, type MessageNode, step, type Turn } from './message-tree.ts';
+import { asSampled } from './own-words.ts';
+import type { ChatMessage, ChatRenderer, Extension, ParsedTurn, ToolDefinition } from './renderer.ts';
+import { TokenLine } from './token-line.ts';
+
+export type { FragmentCause } from './fragment-cause.ts';
 
 /**
- * Why a call's prompt does not simply continue an earlier call.
- * - `first`: nothing was sampled before.
- * - `branch`: the same messages were sampled before (a retry), or another call already continued the same turn.
- * - `edited_history`: it holds assistant messages that this trial did not produce, or not after these messages.
- * - `no_match`: a conversation of its own (a sub-agent, a title, a summary).
- * - `tools_changed`: the tools, and with them the start of the prompt, are others.
- * - `template_refuses`: a turn matched, but the template cannot be extended there.
+ * How a call hangs in the tree. `parentCall` is the call whose ids its prompt starts with; `cause` is null when it just continues that
+ * one. `lookAlikes` counts control tokens in the prompt's new text that a user or a tool wrote as text.
  */
-export type FragmentCause = 'first' | 'branch' | 'edited_history' | 'no_match' | 'tools_changed' | 'template_refuses';
-
-/** How a call hangs in the tree. `parentCall` is the call whose ids its prompt starts with; `cause` is null when it just continues that one. */
-export type CallLink = { readonly parentCall: number | null; readonly cause: FragmentCause | null; readonly detail: string | null };
+export type CallLink = {
+  readonly parentCall: number | null;
+  readonly cause: FragmentCause | null;
+  readonly detail: string | null;
+  readonly lookAlikes: number;
+};
 
 /** A prompt ready to be sampled, and the place in the tree where its turn will hang. */
 export type PlacedPrompt = {
+  /** Shares its memory with the turns that it continues. */
+  readonly line: TokenLine;
   readonly prompt: Int32Array;
   readonly parent: Turn | null;
   readonly place: MessageNode;
   /** What the cause is if the call opens a fragment; whether it does is known when it is recorded. */
   readonly openingCause: FragmentCause;
   readonly refusal: string | null;
-};
-
-type Turn = {
-  readonly callIndex: number;
-  readonly prompt: Int32Array;
-  readonly sampled: Int32Array;
-  /** The sampled ids end in a stop token of the template. */
-  readonly closed: boolean;
-  /** A later call's prompt starts with this turn's ids. */
-  continued: boolean;
-};
-
-/** A message in its context: the path from the root is the conversation up to here. */
-type MessageNode = {
-  readonly next: Map<string, MessageNode>;
-  /** Set when this message was sampled here: the newest such turn. */
-  turn: Turn | null;
-  /** True when a turn was sampled after this message. */
-  answered: boolean;
+  readonly lookAlikes: number;
+  readonly memo: unknown;
 };
 
 /**
@@ -51,85 +39,96 @@ type MessageNode = {
 export class ConversationTree {
   readonly #renderer: ChatRenderer;
   readonly #stopTokens: ReadonlySet<number>;
+  /** By the tools of the request: they stand at the start of every prompt. */
   readonly #roots = new Map<string, MessageNode>();
-  #recorded = 0;
+  readonly #turns: Turn[] = [];
 
-  constructor(renderer: ChatRenderer) {
+  readonly #takes: (added: readonly ChatMessage[]) => void;
+
+  /** `takes` is told of messages that are new before they are kept; if it throws, so does `prompt`. */
+  constructor(renderer: ChatRenderer, takes: (added: readonly ChatMessage[]) => void = () => {}) {
+    this.#takes = takes;
     this.#renderer = renderer;
     this.#stopTokens = new Set(renderer.stopTokens);
   }
 
-  /** Finds the newest turn of ours in `messages` and builds the prompt: its prompt + its sampled ids + the ids of what follows. */
+  /**
+   * Finds the newest turn of ours in `messages` and builds the prompt: its prompt + its sampled ids + the ids of what follows.
+   * @throws what the renderer throws when the template refuses the whole conversation.
+   */
   async prompt(messages: readonly ChatMessage[], tools: readonly ToolDefinition[]): Promise<PlacedPrompt> {
-    const { place, turn, producedIndex, newTools } = this.#find(messages, tools);
-    const foreignTurns = messages.some(({ role }, index) => role === 'assistant' && index > producedIndex);
-    const otherwise = newTools ? 'tools_changed' : foreignTurns ? 'edited_history' : turn ? 'branch' : 'no_match';
-    if (turn) {
-      const extension = await this.#renderer.extend({ messages, producedIndex, closed: turn.closed, tools });
-      if ('delta' in extension)
-        return { prompt: concat(turn.prompt, turn.sampled, extension.delta), parent: turn, place, openingCause: otherwise, refusal: null };
-      const prompt = await this.#renderer.render(messages, { tools, addGenerationPrompt: true });
-      return { prompt, parent: null, place, openingCause: 'template_refuses', refusal: extension.refused };
+    const { root, others } = this.#rootsFor(tools);
+    const known = follow(root, messages);
+    const cause = openingCause(messages, known, { otherRoots: others, turns: this.#turns });
+    const added = messages.slice(known.depth);
+    this.#takes(added);
+    const place = added.reduce(step, known.node);
+    const own = asSampled(messages, known.last);
+    const placed = { place, openingCause: cause };
+    const extension = await this.#extension(own, known, tools);
+    if (extension && 'delta' in extension) {
+      const { turn, index } = extension.from;
+      const lookAlikes = this.#lookAlikes(own.slice(index + 1));
+      return { ...placed, ...prompted(turn.whole.with(extension.delta)), parent: turn, refusal: null, lookAlikes, memo: extension.memo };
     }
-    const prompt = await this.#renderer.render(messages, { tools, addGenerationPrompt: true });
-    return { prompt, parent: null, place, openingCause: otherwise, refusal: null };
+    const rendered = await this.#renderer.render(own, { tools, addGenerationPrompt: true });
+    const refused = extension ? { openingCause: refusalCause(extension), refusal: extension.refused } : { refusal: null };
+    const lookAlikes = this.#lookAlikes(own);
+    return { ...placed, ...prompted(TokenLine.of(rendered)), parent: null, ...refused, lookAlikes, memo: undefined };
   }
 
   /** Hangs a sampled turn in the tree. `said` must be what the agent is shown, for it comes back as history. */
   record(placed: PlacedPrompt, callIndex: number, sampled: Int32Array, said: ParsedTurn): CallLink {
-    const { prompt, parent, place, refusal } = placed;
+    const { line, parent, place, refusal, lookAlikes, memo } = placed;
     const cause = this.#causeOf(placed);
     const last = sampled.at(-1);
     const closed = last !== undefined && this.#stopTokens.has(last); // by ids: text that looks like a close is none
-    step(place, messageKey({ role: 'assistant', ...said })).turn = { callIndex, prompt, sampled, closed, continued: false };
-    place.answered = true;
+    const after = emptyNode(place);
+    const turn = { callIndex, prompt: line, whole: line.with(sampled), sampled, closed, said, memo, after, continued: false };
+    place.turns.push(turn);
+    this.#turns.push(turn);
+    lengthen(after);
     if (parent) parent.continued = true;
-    this.#recorded++;
-    return { parentCall: parent?.callIndex ?? null, cause, detail: refusal };
+    return { parentCall: parent?.callIndex ?? null, cause, detail: refusal, lookAlikes };
   }
 
-  #causeOf({ parent, place, openingCause }: PlacedPrompt): FragmentCause | null {
-    if (this.#recorded === 0) return 'first';
+  async #extension(messages: readonly ChatMessage[], { last }: Known, tools: readonly ToolDefinition[]) {
+    if (last === null) return null;
+    const { turn, index } = last;
+    const { prompt, sampled, closed, memo } = turn;
+    const extension: Extension = await this.#renderer.extend({
+      messages,
+      producedIndex: index,
+      prompt: prompt.ids,
+      sampled,
+      closed,
+      tools,
+      memo,
+    });
+    return { ...extension, from: last };
+  }
+
+  #causeOf({ parent, place, openingCause: cause }: PlacedPrompt): FragmentCause | null {
+    if (this.#turns.length === 0) return 'first';
     if (parent && !parent.continued) return null;
-    if (openingCause === 'template_refuses') return openingCause;
-    return place.answered ? 'branch' : openingCause;
+    return place.turns.length > 0 ? 'retry' : cause;
   }
 
-  #find(messages: readonly ChatMessage[], tools: readonly ToolDefinition[]) {
+  #rootsFor(tools: readonly ToolDefinition[]): { root: MessageNode; others: MessageNode[] } {
     const key = toolsKey(tools);
-    const newTools = this.#roots.size > 0 && !this.#roots.has(key);
-    let place = this.#roots.get(key) ?? emptyNode();
-    this.#roots.set(key, place);
-    let turn: Turn | null = null;
-    let producedIndex = -1;
-    for (const [index, message] of messages.entries()) {
-      place = step(place, messageKey(message));
-      if (!place.turn) continue;
-      turn = place.turn;
-      producedIndex = index;
-    }
-    return { place, turn, producedIndex, newTools };
+    const others = [...this.#roots].filter(([other]) => other !== key).map(([, node]) => node);
+    const root = this.#roots.get(key) ?? emptyNode();
+    this.#roots.set(key, root);
+    return { root, others };
+  }
+
+  #lookAlikes(messages: readonly ChatMessage[]): number {
+    return this.#renderer.lookAlikes?.(messages.filter(({ role }) => role !== 'assistant')) ?? 0;
   }
 }
 
-function step(node: MessageNode, key: string): MessageNode {
-  const known = node.next.get(key);
-  if (known) return known;
-  const added = emptyNode();
-  node.next.set(key, added);
-  return added;
+function refusalCause({ rewrites }: Extract<Extension, { refused: string }>): FragmentCause {
+  return rewrites ? 'template_rewrites' : 'template_refuses';
 }
 
-function emptyNode(): MessageNode {
-  return { next: new Map(), turn: null, answered: false };
-}
-
-function concat(...parts: readonly Int32Array[]): Int32Array {
-  const whole = new Int32Array(parts.reduce((length, part) => length + part.length, 0));
-  let offset = 0;
-  for (const part of parts) {
-    whole.set(part, offset);
-    offset += part.length;
-  }
-  return whole;
-}
+const prompted = (line: TokenLine) => ({ line, prompt: line.ids });

@@ -14,28 +14,52 @@ export type ToolCall = { readonly id: string; readonly name: string; readonly ar
 export type ToolDefinition = { readonly json: string };
 
 /** What the model said in one turn, read from its ids. Fields that are absent were not there. */
-export type ParsedTurn = { readonly content: string; readonly reasoning?: string; readonly toolCalls?: readonly ToolCall[] };
+export type ParsedTurn = {
+  readonly content: string;
+  readonly reasoning?: string;
+  readonly toolCalls?: readonly ToolCall[];
+  /** The turn holds what begins like tool calls but cannot be read as such; `content` is then all of its text. */
+  readonly callsUnreadable?: true;
+};
 
 /** What a turn's ids were sampled after: a prompt may open the reasoning that they close, and tools say what types arguments have. */
-export type ParseContext = { readonly prompt: Int32Array; readonly tools: readonly ToolDefinition[] };
+export type ParseContext = {
+  readonly prompt: Int32Array;
+  readonly tools: readonly ToolDefinition[];
+  /** Makes ids of tool calls differ between two calls of the model that sampled the same after the same. */
+  readonly callIndex?: number;
+};
 
 /** A turn that was sampled earlier and stands in `messages` at `producedIndex`; what follows it is to be appended to its ids. */
 export type ExtendRequest = {
   readonly messages: readonly ChatMessage[];
   readonly producedIndex: number;
+  /** Its ids: what it was sampled after, and what was sampled. */
+  readonly prompt: Int32Array;
+  readonly sampled: Int32Array;
+  /** What the extension that made its prompt left for later; absent when the prompt was rendered as a whole. */
+  readonly memo?: unknown;
   /** True when the sampled ids end in a stop token. If not (cut by length), the delta must begin with what closes the turn. */
   readonly closed: boolean;
   readonly tools: readonly ToolDefinition[];
 };
 
-/** The ids to put after prompt + sampled ids, generation prompt included; or why this template cannot be extended here. */
-export type Extension = { readonly delta: Int32Array } | { readonly refused: string };
+/**
+ * The ids to put after prompt + sampled ids, generation prompt included; or why this template cannot be extended here.
+ * `rewrites` is set where the template could be extended but writes earlier text anew, so that it would not be what the model is used to.
+ */
+export type Extension = { readonly delta: Int32Array; readonly memo?: unknown } | { readonly refused: string; readonly rewrites?: true };
 
 /** The model's ids as text. `size` counts ids: valid ones are 0 … size-1. */
-export type Vocabulary = { readonly size: number; idToString(id: number): string };
+export type Vocabulary = {
+  readonly size: number;
+  idToString(id: number): string;
+  /** The bytes of the id's text as UTF-8: of a part of a character, only that part's. */
+  bytesOf(id: number): Uint8Array;
+};
 
-/** Digests that must be equal for two models whose token ids are compared (student and teacher). */
-export type RendererFingerprint = { readonly template: string; readonly vocabulary: string };
+/** A digest that must be equal for two models whose token ids are compared (student and teacher). */
+export type RendererFingerprint = { readonly template: string };
 
 /** Native tokenizers encode off the event loop, small ones at once; callers await either. */
 export type Awaitable<T> = T | Promise<T>;
@@ -60,6 +84,8 @@ export interface ChatRenderer {
     options: { readonly tools: readonly ToolDefinition[]; readonly addGenerationPrompt: boolean },
   ): Awaitable<Int32Array>;
   extend(request: ExtendRequest): Awaitable<Extension>;
+  /** How many control tokens the text of these messages turns into: look-alikes that a user or a tool wrote. Absent: never any. */
+  lookAlikes?(messages: readonly ChatMessage[]): number;
   /** Reads sampled ids. Never fails: what cannot be read as a tool call comes back as content. */
   parse(sampled: Int32Array, context: ParseContext): Awaitable<ParsedTurn>;
   fingerprint(): Awaitable<RendererFingerprint>;

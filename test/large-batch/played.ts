@@ -18,7 +18,11 @@ function largeIds(): ChatRenderer {
   return {
     ...tiny,
     stopTokens: tiny.stopTokens.map((id) => id * SPREAD),
-    vocabulary: { size: VOCABULARY, idToString: (id) => String.fromCharCode(id / SPREAD) },
+    vocabulary: {
+      size: VOCABULARY,
+      idToString: (id) => String.fromCharCode(id / SPREAD),
+      bytesOf: (id) => tiny.vocabulary.bytesOf(id / SPREAD),
+    },
     tokenize: async (text) => spread(await tiny.tokenize(text)),
     render: async (messages, options) => spread(await tiny.render(messages, options)),
     extend: async (request) => {

@@ -20,7 +20,7 @@ export function tinyAsciiRenderer(): ChatRenderer {
     tokenizer: 'stillroom-tiny-ascii',
     stopTokens: [NEWLINE],
     supportsTools: false,
-    vocabulary: { size: VOCABULARY_SIZE, idToString: (id: number) => String.fromCharCode(id) },
+    vocabulary: { size: VOCABULARY_SIZE, idToString: (id: number) => String.fromCharCode(id), bytesOf: (id: number) => Uint8Array.of(id) },
     tokenize,
     render(messages: readonly ChatMessage[], { addGenerationPrompt }: { readonly addGenerationPrompt: boolean }) {
       return tokenize(messages.map(messageText).join('') + (addGenerationPrompt ? PROMPT_SIGN : ''));
