@@ -6,6 +6,7 @@ import { beatAlways } from './activities/beating.ts';
 import { controlActivities, rolloutActivities, trainingActivities } from './activities/by-role.ts';
 import { createKeepTrainingActivities } from './activities/keep-training.ts';
 import { type Connect, ModelAccess } from './activities/model-access.ts';
+import { Renderers } from './activities/renderers.ts';
 import { RunRecords } from './activities/run-records.ts';
 import type { TrainingDeps } from './activities/training.ts';
 import { workMetrics } from './activities/work-metrics.ts';
@@ -14,6 +15,7 @@ import { BlobStore } from './services/blobs/blob-store.ts';
 import { openObjectStore } from './services/blobs/open.ts';
 import { startGateway } from './services/gateway/index.ts';
 import { makeScratchDir, residentRunner, scratchRoot } from './services/harbor/index.ts';
+import { hubAccess, ModelFiles } from './services/hub/index.ts';
 import { endWithParent } from './services/processes/index.ts';
 import { type AppSettings, PROJECT_ROOT, type Role, readWorkerFlags } from './services/settings/index.ts';
 import { guardResults } from './services/temporal/activity-guards.ts';
@@ -49,7 +51,8 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
   const objects = await openObjectStore(settings);
   const blobs = new BlobStore(objects);
   const models = cleanup.use(new ModelAccess(connectTinker));
-  const shared = { objects, blobs, records: new RunRecords(blobs), models };
+  const renderers = new Renderers({ objects, files: new ModelFiles(hubAccess(), settings.tokenizers) });
+  const shared = { objects, blobs, records: new RunRecords(blobs), models, rendererOf: renderers.of };
   const inFlight = new InFlight();
   const common = {
     connection,
@@ -81,7 +84,8 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
   if (roles.includes('rollouts')) {
     const trialsDir = await makeScratchDir(await scratchRoot());
     cleanup.defer(() => rm(trialsDir, { recursive: true, force: true }));
-    const gateway = cleanup.use(await startGateway(settings.gateway));
+    const { publicUrl, ...listens } = settings.gateway;
+    const gateway = cleanup.use(await startGateway({ ...listens, ...(publicUrl === undefined ? {} : { publicUrl }) }));
     const harbor = residentRunner(PROJECT_ROOT, stateDir);
     cleanup.defer(async () => (await harbor.started())?.close());
     const deps = {

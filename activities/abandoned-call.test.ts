@@ -9,7 +9,7 @@ import { recordedSampler } from './recorded-sampler.ts';
 import type { RunRecord } from './run-records.ts';
 import { paidIn } from './trial-summary.ts';
 
-/** An agent that gives up while the service samples for it: nobody was killed, so every token is known. */
+/** Samples that reach no agent, or not as a whole: nobody was killed, so every token is known, and paid for. */
 
 const TRIAL = 'p-s0001-000-0' as TrialId;
 const RECORD = { config: { pricing: { student_prefill: 1, student_sample: 1 }, sampling: { max_tokens: 28 } } } as unknown as RunRecord;
@@ -28,11 +28,12 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 /** A trial whose one call the service holds until `answer`, or until it is broken off. */
-async function trialInFlight() {
+async function trialInFlight(request: object = {}) {
   const [answered, asked] = [Promise.withResolvers<SampleResult>(), Promise.withResolvers<SampleRequest>()];
-  const sample = (request: SampleRequest) => {
-    asked.resolve(request);
-    const brokenOff = new Promise<never>((_, reject) => request.signal?.addEventListener('abort', () => reject(request.signal?.reason)));
+  const sample = (sampling: SampleRequest) => {
+    asked.resolve(sampling);
+    const { signal } = sampling;
+    const brokenOff = new Promise<never>((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
     return Promise.race([answered.promise, brokenOff]);
   };
   const calls = await PaidCalls.open(new FencedLog(new MemoryObjects(), 'w/'), { execution: 'e', attempt: 1 });
@@ -51,7 +52,7 @@ async function trialInFlight() {
   const post = fetch(`${session.apiBase}/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${session.apiKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'tiny', messages: [{ role: 'user', content: 'files sun\ntask say ls' }] }),
+    body: JSON.stringify({ model: 'tiny', messages: [{ role: 'user', content: 'files sun\ntask say ls' }], ...request }),
     signal: leaving.signal,
   });
   const ended = post.then(
@@ -97,5 +98,18 @@ it('a trial that is cancelled breaks it off: the call is lost, and booked at the
     sent: { promptTokens: 0, sampledTokens: 0 },
     lost: [{ kind: 'sample', of: TRIAL, callIndex: 0, promptTokens: prompt.length, sampledTokens: 28 }],
     meters: { student_sample: 28 },
+  });
+});
+
+it('what was sampled behind a stop string is no part of the turn, and booked with the rest', async () => {
+  const { prompt, session, ended, books, answer } = await trialInFlight({ stop: ['ls'] });
+  answer();
+  expect(await ended).toBe('answered');
+  await session[Symbol.asyncDispose]();
+  expect(session.record()).toMatchObject({ calls: 1, sampledTokens: 2, wasted: { calls: 0, sampledTokens: 1 } });
+  expect(await books()).toMatchObject({
+    sent: { promptTokens: prompt.length, sampledTokens: 3 },
+    lost: [],
+    meters: { student_prefill: prompt.length + 3, student_sample: 3 },
   });
 });

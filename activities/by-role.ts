@@ -19,6 +19,7 @@ import { createMirrorActivities } from './mirror.ts';
 import type { ModelAccess } from './model-access.ts';
 import { createPreflightActivities, createSandboxActivities } from './preflight.ts';
 import { createPromotionActivities } from './promotion.ts';
+import type { RendererOf } from './renderers.ts';
 import { createRolloutActivities, type RolloutDeps } from './rollouts.ts';
 import { runFiles } from './run-files.ts';
 import type { RunRecords } from './run-records.ts';
@@ -33,6 +34,7 @@ export type SharedDeps = {
   readonly blobs: BlobStore;
   readonly objects: ObjectStore;
   readonly models: ModelAccess;
+  readonly rendererOf: RendererOf;
 };
 
 export type ControlDeps = SharedDeps & {

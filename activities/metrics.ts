@@ -7,6 +7,7 @@ import type { GuardState, MoneySoFar, Spend, StepResult, TrainResult } from '../
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
 import { readTrials } from './kept-trials.ts';
+import type { RendererOf } from './renderers.ts';
 import type { RunFiles, RunPlace } from './run-files.ts';
 import type { RunRecords } from './run-records.ts';
 import { writeSamples } from './samples.ts';
@@ -29,10 +30,11 @@ export type MetricsDeps = {
   readonly blobs: BlobStore;
   readonly objects: ObjectStore;
   readonly folderOf: (run: RunPlace) => RunFiles;
+  readonly rendererOf: RendererOf;
 };
 export type MetricsActivities = ReturnType<typeof createMetricsActivities>;
 
-export function createMetricsActivities({ records, blobs, objects, folderOf }: MetricsDeps) {
+export function createMetricsActivities({ records, blobs, objects, folderOf, rendererOf }: MetricsDeps) {
   return {
     /** Makes the step's row and the guards' decisions, once: closing the step again for the same order returns what was made first. */
     async closeStep(order: StepOrder): Promise<StepResult> {
@@ -40,7 +42,7 @@ export function createMetricsActivities({ records, blobs, objects, folderOf }: M
       const files = folderOf(record);
       const closed = await files.keepRow('rows', order.step, order, async () => {
         const trials = await readTrials(order.trials, blobs);
-        await writeSamples(order.step, trials, record, blobs, files);
+        await writeSamples(order.step, trials, record, { blobs, files, rendererOf });
         return closeTrainingStep({ ...order, trials, wallMs: Date.now() - order.startedAtMs, config: record.config });
       });
       await sweepStepsBefore(objects, record.runId, order.step);

@@ -1,5 +1,5 @@
 import type { ModelRef } from '../core/run/trial.ts';
-import { SamplerBusy, SamplerUnavailable, SamplerUnpaid, type TokenSampler } from '../services/gateway/index.ts';
+import { SamplerBusy, SamplerOverflow, SamplerUnavailable, SamplerUnpaid, type TokenSampler } from '../services/gateway/index.ts';
 import {
   BillingPaused,
   type Capabilities,
@@ -12,6 +12,7 @@ import {
 } from '../services/tinker/index.ts';
 import { namingBilling } from './billing.ts';
 import type { ResumingSampler } from './recorded-sampler.ts';
+import { overflowIn, refusedAsTooLong } from './sampler-overflow.ts';
 import { ServiceWaits } from './service-waits.ts';
 
 /** One session with the service, and what was opened in it. */
@@ -70,7 +71,8 @@ export class ModelAccess implements AsyncDisposable {
 
   /** The model, with the service's own errors; every span carries `model.version`. */
   tokenSampler(model: ModelRef): ResumingSampler {
-    return { version: model.version, sample: (request) => this.sampling(model, (sampler) => sampler.sample(request)) };
+    const sample: ResumingSampler['sample'] = (request) => this.sampling(model, (sampler) => sampler.sample(request));
+    return { version: model.version, sample: (request) => sample(request).catch(refusedAsTooLong) };
   }
 
   /** The longest sequence the service takes for a model; null where it does not say. @throws when it does not know the model */
@@ -140,11 +142,13 @@ const RETRY_AFTER_MS = 5_000;
 
 /** The same sampler for the gateway: its errors say what the agent should do. */
 export function forGateway({ version, sample }: TokenSampler): TokenSampler {
-  return { version, sample: (request) => sample(request).catch((error) => Promise.reject(asGatewayError(error))) };
+  return { version, sample: (request) => sample(request).catch((error) => Promise.reject(asGatewayError(error, request.prompt.length))) };
 }
 
-/** What an agent should hear of a service's failure: wait, or that there is no model now. */
-function asGatewayError(error: unknown): unknown {
+/** What an agent should hear of a service's failure: wait, that there is no model now, or that its prompt is too long. */
+function asGatewayError(error: unknown, promptTokens: number): unknown {
+  const overflow = overflowIn(error);
+  if (overflow) return new SamplerOverflow((error as Error).message, promptTokens, overflow.limitTokens);
   if (error instanceof RetryLater) return new SamplerBusy(error.message, RETRY_AFTER_MS);
   if (error instanceof BillingPaused) return new SamplerUnpaid(error.message);
   if (error instanceof SessionLost) return new SamplerUnavailable(error.message);

@@ -11,12 +11,10 @@ import { studentOf, teacherOf } from '../core/run/models.ts';
 import type { Check } from '../core/run/results.ts';
 import type { ModelRef } from '../core/run/trial.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
-import type { ChatRenderer } from '../services/gateway/index.ts';
 import { nopAgent, type TrialRun, trialConfig } from '../services/harbor/index.ts';
 import { SessionLost } from '../services/tinker/index.ts';
 import { whileBeating } from './beating.ts';
 import { isBillingPause } from './billing.ts';
-import { configuredRenderer } from './configured-renderer.ts';
 import {
   checkContext,
   checkPing,
@@ -25,10 +23,12 @@ import {
   checkTokenProof,
   checkVocabulary,
   type ModelPair,
+  type ModelSide,
   type Reach,
 } from './model-checks.ts';
 import { openBook, unforked } from './paid-calls.ts';
 import { bookedModels } from './preflight-calls.ts';
+import type { RendererOf } from './renderers.ts';
 import type { RolloutDeps } from './rollouts.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
 
@@ -36,27 +36,25 @@ export type PreflightDeps = {
   readonly records: RunRecords;
   readonly objects: ObjectStore;
   readonly models: Reach['models'];
-  /** Finds a model's renderer by the config's name for it. */
-  readonly renderer?: RendererOf;
+  readonly rendererOf: RendererOf;
 };
-type RendererOf = (config: RunRecord['config'], model: string) => ChatRenderer;
 export type ModelChecks = { readonly checks: readonly Check[]; readonly usage: Usage };
 export type PreflightActivities = ReturnType<typeof createPreflightActivities>;
 export type SandboxActivities = ReturnType<typeof createSandboxActivities>;
 
-export function createPreflightActivities({ records, objects, models, renderer = configuredRenderer }: PreflightDeps) {
+export function createPreflightActivities({ records, objects, models, rendererOf }: PreflightDeps) {
   return {
     /**
      * Looks at both models before much money is spent. Every check is in the result with its numbers; the first that fails ends the
      * round. The checks' own calls are paid for: `usage` has them, those of attempts that died included.
      */
     async checkModels({ run }: { run: BlobRef }): Promise<ModelChecks> {
-      const { config, runId } = await records.load(run);
+      const record = await records.load(run);
       const work = async () => {
-        const calls = await openBook(objects, runId, PREFLIGHT_BOOK);
-        const student = studentOf(config.student);
+        const calls = await openBook(objects, record.runId, PREFLIGHT_BOOK);
+        const student = studentOf(record.config.student);
         const reach = { models: bookedModels(models, calls, student), signal: cancellationSignal() };
-        const checks = await modelChecks(config, reach, renderer);
+        const checks = await modelChecks(record, reach, rendererOf);
         return { checks, usage: usageOf(calls.calls, 'preflight') };
       };
       return whileBeating(() => unforked(work), models.longestWait);
@@ -64,10 +62,12 @@ export function createPreflightActivities({ records, objects, models, renderer =
   };
 }
 
-async function modelChecks(config: RunRecord['config'], reach: Reach, renderer: RendererOf): Promise<Check[]> {
-  const pair = await tried('renderers', async () => pairOf(config, renderer));
+async function modelChecks(record: RunRecord, reach: Reach, rendererOf: RendererOf): Promise<Check[]> {
+  const { config } = record;
+  const pair = await tried('renderers', () => pairOf(record, rendererOf));
   if ('ok' in pair) return [pair];
-  const checks = [passed('renderers', `student ${pair.student.renderer.name}, teacher ${pair.teacher.renderer.name}`)];
+  const told = ({ renderer: { name, tokenizer } }: ModelSide) => `${name} (tokenizer ${tokenizer})`;
+  const checks = [passed('renderers', `student ${told(pair.student)}, teacher ${told(pair.teacher)}`)];
   const rounds: [string, () => Promise<Check>][] = [
     ['vocabulary', () => checkVocabulary(pair)],
     ['template and stop ids', () => checkTemplate(pair)],
@@ -130,9 +130,10 @@ function whyNoReward({ infraReason, timings }: TrialRun): string {
     : `the benchmark is broken, its grader yields no reward: ${infraReason}`;
 }
 
-function pairOf(config: RunRecord['config'], renderer: RendererOf): ModelPair {
-  const one = (model: ModelRef): { model: ModelRef; renderer: ChatRenderer } => ({ model, renderer: renderer(config, model.model) });
-  return { student: one(studentOf(config.student)), teacher: one(teacherOf(config.teacher)) };
+async function pairOf(record: RunRecord, rendererOf: RendererOf): Promise<ModelPair> {
+  const { student, teacher } = record.config;
+  const one = async (model: ModelRef): Promise<ModelSide> => ({ model, renderer: await rendererOf(record, model.model) });
+  return { student: await one(studentOf(student)), teacher: await one(teacherOf(teacher)) };
 }
 
 /** A check that throws has failed, with the reason as its detail; a service that wants payment says nothing about the models. A lost session says nothing about the models: a new one is tried. */

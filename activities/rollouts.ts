@@ -10,12 +10,13 @@ import { checkSample, type Gateway, type GatewaySession, type ModelFailure, type
 import { type AgentConfig, type HarborRunner, TrialCrashed, trialConfig } from '../services/harbor/index.ts';
 import { whileBeating } from './beating.ts';
 import { billingPause } from './billing.ts';
-import { configuredRenderer } from './configured-renderer.ts';
 import { attemptSignal, workerShutdown } from './handover.ts';
 import { forGateway, type ModelAccess } from './model-access.ts';
 import { openBook, type PaidCalls, unforked } from './paid-calls.ts';
 import { recordedSampler } from './recorded-sampler.ts';
+import type { RendererOf } from './renderers.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
+import { runawayLimits } from './runaway-limits.ts';
 import { trialLimit } from './trial-limit.ts';
 import { notRun, type Outcome, paidIn, summarize } from './trial-summary.ts';
 
@@ -25,8 +26,9 @@ export type RolloutDeps = {
   readonly blobs: BlobStore;
   readonly objects: ObjectStore;
   readonly models: ModelAccess;
+  readonly rendererOf: RendererOf;
   readonly gateway: Gateway;
-  readonly harbor: () => Promise<HarborRunner>;
+  readonly harbor: () => Promise<Pick<HarborRunner, 'run'>>;
   /** Where harbor keeps trial folders while they run. */
   readonly trialsDir: string;
   readonly projectRoot: string;
@@ -137,10 +139,10 @@ async function harborTrial(
 }
 
 async function sessionOptions(record: RunRecord, spec: TrialSpec, name: typeof spec.trialId, calls: PaidCalls, deps: RolloutDeps) {
-  const { models, drain } = deps;
+  const { models, rendererOf, drain } = deps;
   const { config } = record;
   const { model, trialId, who } = spec;
-  const renderer = configuredRenderer(config, model.model);
+  const renderer = await rendererOf(record, model.model);
   const isUsable = (result: Parameters<typeof checkSample>[0], { maxTokens }: { readonly maxTokens: number }) => {
     try {
       return checkSample(result, { maxTokens, vocabularySize: renderer.vocabulary.size }) !== null;
@@ -159,6 +161,7 @@ async function sessionOptions(record: RunRecord, spec: TrialSpec, name: typeof s
     contextLimitTokens: await contextLimit(record, model, models),
     maxTokensPerCall: config.sampling.max_tokens,
     temperature: config.sampling.temperature,
+    ...runawayLimits(config, spec),
     ...trialLimit(config, spec, calls),
   };
 }

@@ -42,20 +42,21 @@ async function trained(troubles: readonly Trouble[], service = new MemoryService
       }
     }
   });
-  return { ...result, lineages: result.paths.map((path) => service.saved.get(path)), tokens: service.tokens };
+  return { ...result, lineages: result.paths.map((path) => service.saved.get(path)), tokens: service.tokens, samples: service.samples };
 }
 
 function activitiesOn(objects: ObjectStore, service: MemoryService) {
   return createTrainingActivities({ records: project.records, blobs: project.blobs, objects, models: service.access() });
 }
 
-const death = fc.record({ write: fc.nat({ max: 14 }), afterIt: fc.boolean() });
+const death = fc.record({ write: fc.nat({ max: 24 }), afterIt: fc.boolean() });
 
 it('wherever processes die, each batch is in the weights once, in order; books and service agree but for calls that are listed as lost', async () => {
   const calm = await trained([]);
   expect(calm.notices).toEqual([]);
   expect(calm.lineages.map((lineage) => lineage?.length)).toEqual([0, 2, 4, 6, 6]);
   expect(calm.trainedTokens).toBe(calm.tokens);
+  expect(calm).toMatchObject({ samples: 24, sampledTokens: 24, lostSamples: 0 });
   await fc.assert(
     fc.asyncProperty(fc.array(death, { minLength: 1, maxLength: 12 }), async (deaths) => {
       const shaken = await trained(deaths.map((death) => ({ death })));
@@ -64,6 +65,9 @@ it('wherever processes die, each batch is in the weights once, in order; books a
       expect(shaken.tokens).toBeGreaterThanOrEqual(shaken.trainedTokens);
       expect(shaken.tokens).toBeLessThanOrEqual(shaken.trainedTokens + shaken.lostTokens);
       expect(shaken.meteredTokens).toBe(shaken.trainedTokens + shaken.lostTokens);
+      expect(shaken.samples).toBeGreaterThanOrEqual(shaken.sampledTokens);
+      expect(shaken.samples).toBeLessThanOrEqual(shaken.sampledTokens + shaken.lostSamples);
+      expect(shaken.samples).toBeLessThanOrEqual(24);
     }),
     { numRuns: 60 },
   );
@@ -113,7 +117,7 @@ it('an attempt that stood still while another one did its work writes nothing mo
         return result;
       });
       const lineages = shaken.paths.map((path) => service.saved.get(path));
-      expectSame({ ...shaken, lineages, tokens: service.tokens }, calm);
+      expectSame({ ...shaken, lineages, tokens: service.tokens, samples: service.samples }, calm);
     }
   // Only the one that had written everything may still answer.
   expect(zombies.filter((name) => name === 'StaleAttempt').length).toBeGreaterThan(20);

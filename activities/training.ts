@@ -1,7 +1,7 @@
 import { activityInfo } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { BlobRef, SamplerPath, StatePath } from '../core/ids.ts';
-import type { Usage } from '../core/measures/usage.ts';
+import { addUsage, type Usage } from '../core/measures/usage.ts';
 import type { KeptTrials, PlayedSlot } from '../core/run/kept-trials.ts';
 import type { TrainResult } from '../core/run/results.ts';
 import { saveLife } from '../core/training/checkpoint-lives.ts';
@@ -14,6 +14,7 @@ import { whileBeating } from './beating.ts';
 import { readTrials } from './kept-trials.ts';
 import { entriesBack, keepEntry } from './plan-store.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
+import { warmUpSampler } from './sampler-warm-up.ts';
 import { type AdvanceDeps, advance } from './training-advance.ts';
 import { trainPlanned } from './training-batch.ts';
 import { probeOperation, samplerOperation, stateOperation } from './training-operations.ts';
@@ -75,13 +76,19 @@ export function createTrainingActivities({ records, ...deps }: TrainingDeps) {
       });
     },
 
-    /** Publishes the weights as they are now, under `name`, for sampling. A service that answers a path without keeping it is found out here. */
+    /**
+     * Publishes the weights as they are now, under `name`, for sampling, and asks them for their first tokens. A service that answers a path
+     * without keeping it is found out here.
+     */
     saveSampler({ run, training, name }: SaveOrder): Promise<Saved<SamplerPath>> {
       return onTraining(run, async (record) => {
         const { results, at, usage, notices } = await advance(deps, record, training, [samplerOperation(name, saveLife(record.config))]);
         const path = pathIn(results[0]) as SamplerPath;
         await models.withClient((client) => client.checkpoints.assertListed(path)).catch((error) => Promise.reject(asNotKept(error)));
-        return { path, training: { ...training, at }, notices, ...usage };
+        const sampler = { kind: 'sampler', model: record.config.student.base_model, path, version: name } as const;
+        const ids = await probeTokens(deps, training.head);
+        const first = await warmUpSampler({ runId: record.runId, name, sampler, ids }, deps);
+        return { path, training: { ...training, at }, notices: [...notices, ...first.notices], ...addUsage(usage, first.usage) };
       });
     },
 

@@ -1,74 +1,123 @@
 /**
- * What one model call costs in the gateway itself: an instant sampler, a client in a thread of its own, one call at a time.
- * Prints wall time per call (client included) and CPU time of the gateway's thread, at turn 1 and at turn 50.
- * Run: node bench/gateway.ts [calls]
+ * What the gateway itself costs in a long conversation: an instant sampler, an agent in a thread of its own, 200 turns to 64,000 tokens, over
+ * HTTP. Beside it, in the same run, what it would cost to render and encode the whole conversation anew at each turn.
+ * Run: npm run bench -- gateway [turns] [trials] [model]
  */
 import { once } from 'node:events';
-import { Agent, request } from 'node:http';
-import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { Worker } from 'node:worker_threads';
 import type { TrialId } from '../core/ids.ts';
-import { startGateway } from '../services/gateway/index.ts';
-import { tinyAsciiRenderer } from '../services/gateway/renderers/tiny-ascii.ts';
+import { type Gateway, startGateway, type TrialRecord } from '../services/gateway/index.ts';
+import type { ChatMessage } from '../services/gateway/renderer.ts';
+import type { AgentJob, AgentReport } from './support/gateway/agent.ts';
+import { type BenchModel, qwen3Model, scripted, tinyModel } from './support/gateway/model.ts';
+import { type Work, workOf } from './support/gateway/work.ts';
+import { tableOf } from './support/table.ts';
 
-type Job = { readonly apiBase: string; readonly apiKey: string; readonly turn: number; readonly calls: number };
-const TURNS = [1, 50];
-const ANSWER = 'cp sun map\n';
+const TARGET_TOKENS = 64_000;
+const CONTEXT_TOKENS = 131_072;
+const AGENT = new URL('./support/gateway/agent.ts', import.meta.url);
 
-if (isMainThread) await serve(Number(process.argv[2] ?? 3000));
-else await drive(workerData as Job);
+const MODELS = [
+  { name: 'tiny', make: tinyModel, tokensPerWord: 5.2 },
+  { name: 'qwen3', make: qwen3Model, tokensPerWord: 1.08 },
+];
 
-async function serve(calls: number) {
+type Played = { readonly report: AgentReport; readonly record: TrialRecord; readonly cpuMs: readonly number[] };
+
+export async function main(): Promise<void> {
+  const turns = Number(process.argv[2] ?? 200);
+  const trials = Number(process.argv[3] ?? 5);
   await using gateway = await startGateway({ host: '127.0.0.1', port: 0 });
-  const tokens = Int32Array.from(Buffer.from(ANSWER));
-  const result = { tokens, logprobs: new Float32Array(tokens.length).fill(-0.5), stop: 'stop', promptCacheHitTokens: 0 } as const;
-  const options = {
-    modelName: 'tiny',
-    sampler: { version: 'bench', sample: async () => result },
-    renderer: tinyAsciiRenderer(),
-    temperature: 1,
-  };
-  for (const turn of TURNS) {
-    const trialId = `turn-${turn}` as TrialId;
-    await using session = gateway.open({ ...options, trialId, contextLimitTokens: 4096, maxTokensPerCall: 16 });
-    const client = new Worker(new URL(import.meta.url), {
-      workerData: { apiBase: session.apiBase, apiKey: session.apiKey, turn, calls } satisfies Job,
-    });
-    await once(client, 'message'); // warmed up
-    const before = process.threadCpuUsage();
-    const startedMs = performance.now();
-    client.postMessage('go');
-    await once(client, 'message');
-    const wallUs = ((performance.now() - startedMs) * 1000) / calls;
-    const { user, system } = process.threadCpuUsage(before);
-    const { spans } = session.record();
-    console.log(
-      `turn ${String(turn).padStart(2)} (${spans.at(-1)?.prompt.length} prompt tokens): ${wallUs.toFixed(0)} us/call wall, ` +
-        `${((user + system) / calls).toFixed(0)} us/call gateway CPU, ${calls} calls`,
-    );
+  const only = process.argv[4];
+  for (const { make, tokensPerWord } of MODELS.filter((known) => only === undefined || known.name === only)) {
+    const model = await make();
+    const work = workOf(1, turns, Math.round(TARGET_TOKENS / turns / tokensPerWord));
+    await play(gateway, model, workOf(0, 20, 100), true); // warms up
+    for (const withIds of [true, false]) {
+      const played: Played[] = [];
+      for (let trial = 0; trial < trials; trial++) played.push(await play(gateway, model, work, withIds));
+      print(model, played, withIds);
+    }
+    await printRenewed(model, work, turns);
   }
 }
 
-async function drive({ apiBase, apiKey, turn, calls }: Job) {
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  const messages = [{ role: 'user', content: 'files key sun\ntask copy sun to map and delete key' }];
-  const call = async () => {
-    const body = JSON.stringify({ model: 'tiny', messages, temperature: 1, max_tokens: 16, logprobs: true, return_token_ids: true });
-    const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
-    const sent = request(`${apiBase}/chat/completions`, { method: 'POST', agent, headers });
-    sent.end(body);
-    const [response] = await once(sent, 'response');
-    if (response.statusCode !== 200) throw new Error(`status ${response.statusCode}`);
-    response.resume();
-    await once(response, 'end');
-  };
-  for (let done = 1; done < turn; done++) {
-    await call();
-    messages.push({ role: 'assistant', content: ANSWER.trim() }, { role: 'user', content: '[0]' });
-  }
-  for (let warm = 0; warm < calls; warm++) await call();
-  parentPort?.postMessage('warm');
-  await once(parentPort as NonNullable<typeof parentPort>, 'message');
-  for (let i = 0; i < calls; i++) await call();
-  parentPort?.postMessage('done');
-  agent.destroy();
+async function play(gateway: Gateway, model: BenchModel, work: Work, withIds: boolean): Promise<Played> {
+  const { renderer, tools } = model;
+  const sampler = await scripted(model, work);
+  await using session = gateway.open({
+    trialId: 'bench' as TrialId,
+    modelName: model.name,
+    sampler,
+    renderer,
+    temperature: 1,
+    contextLimitTokens: CONTEXT_TOKENS,
+    maxTokensPerCall: 4096,
+  });
+  const { apiBase, apiKey } = session;
+  const observations = work.turns.map(({ observation }) => observation);
+  const job: AgentJob = { apiBase, apiKey, tools, opening: work.opening, observations, withIds };
+  const [report] = (await once(new Worker(AGENT, { workerData: job }), 'message')) as [AgentReport];
+  return { report, record: session.record(), cpuMs: sampler.cpuMs };
 }
+
+function print({ name }: BenchModel, played: readonly Played[], withIds: boolean): void {
+  const { report, record } = played[0] as Played;
+  const { turnMs } = report;
+  const fragments = Object.values(record.fragments).reduce((sum, count) => sum + count, 0);
+  const last = record.spans.at(-1);
+  console.log(
+    `\n${name}: ${turnMs.length} turns, ${last?.prompt.length} prompt tokens in the last, ${fragments} fragment(s), ` +
+      `last request ${(report.bodyBytes / 1000).toFixed(0)} kB, ${withIds ? 'ids and log-probabilities' : 'text only'}; ${played.length} trials`,
+  );
+  const table = tableOf(
+    ['turns', 'prompt tokens', 'p50 ms', 'p95 ms', 'CPU p50 ms', 'CPU p95 ms'],
+    ['left', ...Array<'right'>(5).fill('right')],
+  );
+  const width = Math.max(1, Math.ceil(turnMs.length / 5));
+  for (let from = 0; from < turnMs.length; from += width) {
+    const to = Math.min(from + width, turnMs.length);
+    const times = played.flatMap(({ report }) => report.turnMs.slice(from, to));
+    const tokens = record.spans[to - 1]?.prompt.length ?? 0;
+    const cpu = played.flatMap(({ cpuMs }) => cpuMs.slice(Math.max(from, 1), to));
+    table.push([`${from + 1}-${to}`, tokens, ...[times, cpu].flatMap((values) => [0.5, 0.95].map((q) => quantile(values, q).toFixed(2)))]);
+  }
+  console.log(table.toString());
+  const newest = played.flatMap(({ report }) => report.turnMs.slice(-5));
+  const newestCpu = played.flatMap(({ cpuMs }) => cpuMs.slice(-5));
+  const [wall, cpu] = [newest, newestCpu].map((values) => `${quantile(values, 0.5).toFixed(2)} ms`);
+  console.log(`last five turns, p50: ${wall}, of which the gateway's thread computes ${cpu}`);
+}
+
+/** The price of not splicing, in this process and without HTTP: the whole conversation through template and tokenizer. */
+async function printRenewed({ name, renderer, tools, turnText }: BenchModel, work: Work, turns: number): Promise<void> {
+  const table = tableOf(['turn', 'prompt tokens', 'render and encode, p50 ms'], ['right', 'right', 'right']);
+  for (const turn of [1, Math.ceil(turns / 2), turns]) {
+    const messages: ChatMessage[] = [{ role: 'user', content: work.opening }];
+    for (const { observation, ...said } of work.turns.slice(0, turn - 1)) {
+      const ids = await renderer.tokenize(turnText({ observation, ...said }));
+      const parsed = await renderer.parse(ids, { prompt: new Int32Array(0), tools: [] });
+      messages.push(
+        { role: 'assistant', ...parsed },
+        parsed.toolCalls ? { role: 'tool', content: observation } : { role: 'user', content: observation },
+      );
+    }
+    const definitions = tools.map((tool) => ({ json: JSON.stringify(tool) }));
+    const times: number[] = [];
+    let tokens = 0;
+    for (let run = 0; run < 9; run++) {
+      const startedMs = performance.now();
+      tokens = (await renderer.render(messages, { tools: definitions, addGenerationPrompt: true })).length;
+      times.push(performance.now() - startedMs);
+    }
+    table.push([turn, tokens, quantile(times, 0.5).toFixed(2)]);
+  }
+  console.log(`\n${name}: everything rendered and encoded anew\n${table.toString()}`);
+}
+
+function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+if (import.meta.main) await main();

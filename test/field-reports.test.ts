@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { overflowIn } from '../activities/sampler-overflow.ts';
 import { failureOf as activityFailureOf, Project } from '../activities/testing/project.ts';
 import { inActivity } from '../activities/testing/training.ts';
 import { createTrainingActivities } from '../activities/training.ts';
@@ -138,6 +139,7 @@ describe('a server that takes less than the nominal context', () => {
       const error = await failureOf(call);
       expect(error).toBeInstanceOf(BadRequest);
       expect(error.message).toMatch(/\b101 tokens.*\b100\b/);
+      expect(overflowIn(error)).toEqual({ limitTokens: 100 });
     }
   });
 });

@@ -5,6 +5,7 @@ import { createMetricsActivities } from '../activities/metrics.ts';
 import { ModelAccess } from '../activities/model-access.ts';
 import { createTeacherActivities } from '../activities/teacher.ts';
 import { CONFIG, Project } from '../activities/testing/project.ts';
+import { tinyRendererOf } from '../activities/testing/renderers.ts';
 import { createTrainingActivities } from '../activities/training.ts';
 import type { BlobRef, SamplerPath, TrialId } from '../core/ids.ts';
 import { trialFigures } from '../core/measures/trial-figures.ts';
@@ -157,17 +158,20 @@ it(`${EPISODES} episodes of ${TOKENS} tokens: each token is scored, trained on a
   const lengths = bodies.flat().map(({ modelInput: [chunk] }) => (chunk?.type === 'encoded_text' ? chunk.tokens.length : 0));
   expect(lengths).toEqual(Array.from({ length: EPISODES }, () => TOKENS - 1));
 
-  const { row, ...result } = await inActivity(createMetricsActivities({ records, blobs, objects, folderOf }).closeStep, {
-    run,
-    step: STEP,
-    tasks: 8,
-    sampler: { version: MODEL.version, path: MODEL.path, stalenessSteps: 0 },
-    guard: NO_GUARD_STATE,
-    money: { spentUsd: 0, stepUsd: [], stepsAhead: 0, evaluationsAheadUsd: 0 },
-    trials: kept,
-    train,
-    startedAtMs: Date.now(),
-  });
+  const { row, ...result } = await inActivity(
+    createMetricsActivities({ records, blobs, objects, folderOf, rendererOf: tinyRendererOf }).closeStep,
+    {
+      run,
+      step: STEP,
+      tasks: 8,
+      sampler: { version: MODEL.version, path: MODEL.path, stalenessSteps: 0 },
+      guard: NO_GUARD_STATE,
+      money: { spentUsd: 0, stepUsd: [], stepsAhead: 0, evaluationsAheadUsd: 0 },
+      trials: kept,
+      train,
+      startedAtMs: Date.now(),
+    },
+  );
   expect(row).toMatchObject({
     trials: EPISODES,
     datums: EPISODES,

@@ -4,10 +4,12 @@ import { join } from 'node:path';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ModelAccess } from '../activities/model-access.ts';
-import { createPreflightActivities, type ModelChecks, type PreflightDeps } from '../activities/preflight.ts';
+import { createPreflightActivities, type ModelChecks } from '../activities/preflight.ts';
+import { type RendererOf, Renderers } from '../activities/renderers.ts';
 import { CONFIG, Project } from '../activities/testing/project.ts';
 import { NO_USAGE, type SentTokens } from '../core/measures/usage.ts';
 import { type ChatRenderer, rendererFor } from '../services/gateway/index.ts';
+import { ModelFiles } from '../services/hub/index.ts';
 import { TinkerClient } from '../services/tinker/index.ts';
 import type { SampleResponse } from '../services/tinker/wire/index.ts';
 import { AlteringProxy, type Faults } from './support/altering-proxy.ts';
@@ -16,6 +18,7 @@ import { KEY, startTrainerProcess, type Trainer } from './trainer-process.ts';
 
 const STUDENT = 'stillroom/tiny-student';
 const TEACHER = 'stillroom/tiny-teacher';
+const OFFLINE = { cacheDir: '/nowhere', endpoint: null, token: null, offline: true };
 const ALL = [
   'renderers',
   'vocabulary',
@@ -52,13 +55,13 @@ let runs = 0;
 let lastUsage = NO_USAGE;
 type Wish = {
   readonly config?: string;
-  readonly renderer?: PreflightDeps['renderer'];
+  readonly rendererOf?: RendererOf;
   readonly url?: string;
   readonly environment?: MockActivityEnvironment;
 };
 
 /** Preflight of a run with this config, as a worker does it: own session, real client, real socket. */
-async function preflight({ config = CONFIG, renderer, url = service.url, environment = new MockActivityEnvironment() }: Wish = {}) {
+async function preflight({ config = CONFIG, rendererOf, url = service.url, environment = new MockActivityEnvironment() }: Wish = {}) {
   runs += 1;
   const { ref } = await project.resolve({ config }, { runId: `run-${runs}`, executionId: `e${runs}` });
   await using models = new ModelAccess(() => TinkerClient.connect({ baseUrl: url, apiKey: KEY, noProgressMs: 300 }));
@@ -66,7 +69,7 @@ async function preflight({ config = CONFIG, renderer, url = service.url, environ
     records: project.records,
     objects: project.objects,
     models,
-    ...(renderer ? { renderer } : {}),
+    rendererOf: rendererOf ?? new Renderers({ objects: project.objects, files: new ModelFiles(OFFLINE) }).of,
   });
   const { checks, usage } = (await environment.run(checkModels, { run: ref })) as ModelChecks;
   lastUsage = usage;
@@ -129,8 +132,8 @@ const withModels = (student: string, teacher: string) => CONFIG.replaceAll(STUDE
 
 /** The teacher's renderer with something about it changed. */
 const teacherWith =
-  (change: (renderer: ChatRenderer) => Partial<ChatRenderer>): NonNullable<PreflightDeps['renderer']> =>
-  (_, model) => {
+  (change: (renderer: ChatRenderer) => Partial<ChatRenderer>): RendererOf =>
+  async (_, model) => {
     const renderer = rendererFor({ name: 'stillroom_tiny' });
     return model === TEACHER ? { ...renderer, ...change(renderer) } : renderer;
   };
@@ -157,28 +160,32 @@ describe('each check fails by name, and nothing is looked at after it', () => {
   it.each<[string, string, Wish & { readonly faults?: Faults }, RegExp]>([
     [
       'renderers',
-      'a renderer that is not built',
+      "a real model's renderer for one that has no files",
       { config: CONFIG.replace('student" = "stillroom_tiny"', 'student" = "qwen3"') },
-      /"qwen3"/,
+      /no tokenizer files of stillroom\/tiny-student: nothing at .*HF_HUB_OFFLINE is set\. Name a folder/,
     ],
     [
       'renderers',
-      'a model without a renderer',
-      { config: CONFIG.replace(`"${TEACHER}" = "stillroom_tiny"`, '') },
-      /no renderer for stillroom\/tiny-teacher/,
+      'a model whose tokenizer is nowhere to be had',
+      { config: withModels(STUDENT, 'org/teacher').replace('"org/teacher" = "stillroom_tiny"', '') },
+      /no tokenizer files of org\/teacher: nothing at .*"tokenizers": \{"org\/teacher": "\.\/folder"\}/,
     ],
     [
       'vocabulary',
       'a tokenizer that splits otherwise',
-      { renderer: teacherWith(({ tokenize }) => ({ tokenize: async (text) => (await tokenize(text)).toReversed() })) },
+      { rendererOf: teacherWith(({ tokenize }) => ({ tokenize: async (text) => (await tokenize(text)).toReversed() })) },
       /tokenize "ls -la \| grep foo > bar" differently/,
     ],
     [
       'vocabulary',
       'one id with another string',
       {
-        renderer: teacherWith((r) => ({
-          vocabulary: { ...r.vocabulary, idToString: (id) => (id === 65 ? '<eos>' : r.vocabulary.idToString(id)) },
+        rendererOf: teacherWith((r) => ({
+          vocabulary: {
+            ...r.vocabulary,
+            idToString: (id) => (id === 65 ? '<eos>' : r.vocabulary.idToString(id)),
+            bytesOf: (id) => (id === 65 ? Buffer.from('<eos>') : r.vocabulary.bytesOf(id)),
+          },
         })),
       },
       /id 65 is "A" for the student and "<eos>" for the teacher/,
@@ -186,13 +193,13 @@ describe('each check fails by name, and nothing is looked at after it', () => {
     [
       'template and stop ids',
       'other stop ids',
-      { renderer: teacherWith(() => ({ stopTokens: [10, 0] })) },
+      { rendererOf: teacherWith(() => ({ stopTokens: [10, 0] })) },
       /student stops on ids 10, the teacher on 10,0/,
     ],
     [
       'template and stop ids',
       'another template',
-      { renderer: teacherWith(() => ({ fingerprint: () => ({ template: 'other', vocabulary: 'same' }) })) },
+      { rendererOf: teacherWith(() => ({ fingerprint: () => ({ template: 'other' }) })) },
       /render conversations differently/,
     ],
     ['student answers', 'a student the service does not know', { config: withModels('stillroom/nobody', TEACHER) }, /nobody/],

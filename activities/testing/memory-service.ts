@@ -23,6 +23,8 @@ export class MemoryService {
   /** What was saved, by path; a state that is gone stays known here. */
   readonly saved = new Map<string, readonly string[]>();
   readonly #gone = new Set<string>();
+  /** Samples that were taken, one token each. */
+  samples = 0;
   /** Tokens of all sequences that were taken. */
   tokens = 0;
   /** Of each session: how often it was joined, minus how often that client has left. */
@@ -59,12 +61,18 @@ export class MemoryService {
       },
       training: (modelId: string, { nextSeqId }: { nextSeqId: number }) => this.#training(modelId, nextSeqId),
       resume: (saved: Saved) => this.#pending(saved),
+      sampler: async () => ({ sample: async () => this.#sampled() }),
       checkpoints: { assertListed: async () => true },
       endSession: async () => {},
       leave: async () => isJoined && this.#join(sessionId, -1),
       close: async () => {},
     };
     return client as unknown as TinkerClient;
+  }
+
+  #sampled() {
+    this.samples++;
+    return { tokens: Int32Array.of(10), logprobs: Float32Array.of(-1), stop: 'stop', promptCacheHitTokens: 0 };
   }
 
   #made(sessionId: string, lineage: readonly string[]) {

@@ -73,6 +73,9 @@ export type Trained = {
   readonly notices: readonly string[];
   readonly trainedTokens: number;
   readonly lostTokens: number;
+  /** Of published weights: tokens that they were asked for at once, and calls of which nobody knows. */
+  readonly sampledTokens: number;
+  readonly lostSamples: number;
   readonly meteredTokens: number;
 };
 
@@ -89,7 +92,7 @@ export async function trainAll(run: BlobRef, wishes: readonly Wish[], attempt: I
   const gradNorms: (number | null)[] = [];
   const paths: string[] = [];
   const notices: string[] = [];
-  const tokens = { trained: 0, lost: 0, metered: 0 };
+  const tokens = { trained: 0, lost: 0, sampled: 0, lostSamples: 0, metered: 0 };
   for (const [i, wish] of wishes.entries()) {
     const made = await attempt(`wish-${i}`, async (activities) => {
       if ('state' in wish) return activities.saveState({ run, training, name: wish.state });
@@ -100,7 +103,9 @@ export async function trainAll(run: BlobRef, wishes: readonly Wish[], attempt: I
     training = made.training;
     notices.push(...made.notices);
     tokens.trained += made.sent.trainedTokens;
-    tokens.lost += made.lost.reduce((sum, { promptTokens }) => sum + promptTokens, 0);
+    tokens.lost += made.lost.reduce((sum, { kind, promptTokens }) => sum + (kind === 'train' ? promptTokens : 0), 0);
+    tokens.sampled += made.sent.sampledTokens;
+    tokens.lostSamples += made.lost.filter(({ kind }) => kind === 'sample').length;
     tokens.metered += made.meters.student_train ?? 0;
     if ('path' in made) paths.push(made.path);
     else {
@@ -116,6 +121,8 @@ export async function trainAll(run: BlobRef, wishes: readonly Wish[], attempt: I
     notices,
     trainedTokens: tokens.trained,
     lostTokens: tokens.lost,
+    sampledTokens: tokens.sampled,
+    lostSamples: tokens.lostSamples,
     meteredTokens: tokens.metered,
   };
 }

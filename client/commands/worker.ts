@@ -10,20 +10,35 @@ import { portNumber, wholeNumber } from '../input/number.ts';
 import { workerRoles } from '../input/roles.ts';
 import { addCommand, run } from './command.ts';
 
-type Options = { readonly json?: boolean; readonly role: string; readonly slots?: number; readonly metricsPort?: number };
+type Options = {
+  readonly json?: boolean;
+  readonly role: string;
+  readonly slots?: number;
+  readonly metricsPort?: number;
+  readonly gatewayUrl?: string;
+};
 
 export function addWorker(program: Command): void {
   addCommand(program, 'worker', 'run one more worker for the Temporal server that the environment names')
     .option('--role <roles>', `what it does: ${ROLE_SYNTAX}`, workerRoles, ALL_ROLES)
     .option('--slots <n>', "how much of its one role it does at once; default: the settings'", wholeNumber(1))
     .option('--metrics-port <n>', "port for Prometheus to read; default: the settings', or none", portNumber)
+    .option(
+      '--gateway-url <url>',
+      "where agents in remote sandboxes reach this worker's gateway; default: STILLROOM_GATEWAY_URL, or the settings'",
+    )
     .action(run<Options, []>(runWorker));
 }
 
 /** Runs the worker in our place; it gets our signals and ends when we end. Its ready line is on stdout, its log on stderr. */
-async function runWorker(console: Console, { role, slots, metricsPort }: Options): Promise<number> {
+async function runWorker(console: Console, { role, slots, metricsPort, gatewayUrl }: Options): Promise<number> {
   const { python, sandbox } = readEnvironment();
-  const flags = [...['--role', role], ...flag('--slots', slots), ...flag('--metrics-port', metricsPort)];
+  const flags = [
+    ...['--role', role],
+    ...flag('--slots', slots),
+    ...flag('--metrics-port', metricsPort),
+    ...flag('--gateway-url', gatewayUrl),
+  ];
   const child = spawn(process.execPath, [join(PROJECT_ROOT, 'worker.ts'), ...flags], {
     cwd: PROJECT_ROOT,
     stdio: ['pipe', 'inherit', 'inherit'],
@@ -40,4 +55,4 @@ async function runWorker(console: Console, { role, slots, metricsPort }: Options
   return signal === null ? (code ?? 1) : 128 + constants.signals[signal];
 }
 
-const flag = (name: string, value: number | undefined) => (value === undefined ? [] : [name, `${value}`]);
+const flag = (name: string, value: number | string | undefined) => (value === undefined ? [] : [name, `${value}`]);

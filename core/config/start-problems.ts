@@ -1,5 +1,6 @@
 import { FULL_METERS } from '../measures/spend.ts';
 import type { ConfigError } from './parse.ts';
+import { ROLE_COLON } from './renderers.ts';
 import type { RunConfig } from './schema.ts';
 
 /** A key that asks for something this version cannot do: when it does, and what to write instead. */
@@ -10,6 +11,11 @@ export const UNBUILT: readonly Unbuilt[] = [
   { field: 'teacher.backend', asks: (c) => c.teacher.backend === 'openai_compat', instead: 'use backend = "tinker"' },
   { field: 'harbor.backend', asks: (c) => c.harbor.backend === 'e2b', instead: 'use backend = "local"' },
   { field: 'rollout.compaction', asks: (c) => c.rollout.compaction, instead: 'use compaction = false' },
+  {
+    field: 'rollout.renderers',
+    asks: (c) => Object.values(c.rollout.renderers).includes(ROLE_COLON),
+    instead: 'role_colon is for models without a chat template: name a model that has one',
+  },
   { field: 'train.overlap_steps', asks: (c) => c.train.overlap_steps > 0, instead: 'use overlap_steps = 0' },
   { field: 'wandb.enabled', asks: (c) => c.wandb.enabled, instead: 'use enabled = false; rows are in metrics.jsonl' },
 ];

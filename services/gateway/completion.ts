@@ -1,10 +1,11 @@
 import type { CallNotice } from './record.ts';
 import type { ParsedTurn } from './renderer.ts';
+import type { TokenLine } from './token-line.ts';
 
 /** A recorded call, for the answer. */
 export type Completion = {
   readonly callIndex: number;
-  readonly prompt: Int32Array;
+  readonly prompt: TokenLine;
   readonly sampled: Int32Array;
   readonly logprobs: Float64Array;
   readonly maskedTokens: number;

@@ -43,7 +43,11 @@ export class ConversationTree {
   readonly #roots = new Map<string, MessageNode>();
   readonly #turns: Turn[] = [];
 
-  constructor(renderer: ChatRenderer) {
+  readonly #takes: (added: readonly ChatMessage[]) => void;
+
+  /** `takes` is told of messages that are new before they are kept; if it throws, so does `prompt`. */
+  constructor(renderer: ChatRenderer, takes: (added: readonly ChatMessage[]) => void = () => {}) {
+    this.#takes = takes;
     this.#renderer = renderer;
     this.#stopTokens = new Set(renderer.stopTokens);
   }
@@ -56,7 +60,9 @@ export class ConversationTree {
     const { root, others } = this.#rootsFor(tools);
     const known = follow(root, messages);
     const cause = openingCause(messages, known, { otherRoots: others, turns: this.#turns });
-    const place = messages.slice(known.depth).reduce(step, known.node);
+    const added = messages.slice(known.depth);
+    this.#takes(added);
+    const place = added.reduce(step, known.node);
     const own = asSampled(messages, known.last);
     const placed = { place, openingCause: cause };
     const extension = await this.#extension(own, known, tools);

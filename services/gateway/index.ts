@@ -7,7 +7,7 @@ import { TrialSession } from './session.ts';
 import type { TrialOptions } from './trial-options.ts';
 
 export type { CallLink, FragmentCause } from './conversation.ts';
-export { SamplerBusy, SamplerUnavailable, SamplerUnpaid } from './errors.ts';
+export { SamplerBusy, SamplerOverflow, SamplerUnavailable, SamplerUnpaid } from './errors.ts';
 export { PROOF_LIMITS, type ProofInput, type ProofResult, proveTokens } from './proof.ts';
 export type { CallNotice, ModelFailure, TrialRecord } from './record.ts';
 export type { ChatMessage, ChatRenderer, RendererFingerprint } from './renderer.ts';
@@ -18,6 +18,8 @@ export type { SpendLimit, TrialOptions } from './trial-options.ts';
 
 const DEFAULT_MAX_BODY_BYTES = 16 * 1024 * 1024;
 const DEFAULT_PING_MS = 10_000;
+const DEFAULT_MAX_CONNECTIONS = 1024;
+const DEFAULT_SLOW_REQUEST_MS = 120_000;
 /** How many ended trials are remembered, to tell a late agent "ended" rather than "unknown". */
 const REMEMBERED_TRIALS = 10_000;
 
@@ -25,12 +27,16 @@ export type GatewayOptions = {
   readonly host: string;
   /** 0 lets the system choose. */
   readonly port: number;
-  /** Where agents reach this gateway, if not at `http://host:port`. */
+  /** Where agents reach this gateway, if not at `http://host:port`. A path in it may or may not be left out by the proxy that serves it. */
   readonly publicUrl?: string;
   /** Largest request body. Default 16 MiB. */
   readonly maxBodyBytes?: number;
   /** How long a streaming client waits before it gets the first sign of life. Default 10 s. */
   readonly pingMs?: number;
+  /** Connections open at once; more are closed as they come. Default 1024. */
+  readonly maxConnections?: number;
+  /** A request that is not here as a whole after this time is cut off; its head has an eighth of it. Default 2 min. */
+  readonly slowRequestMs?: number;
 };
 
 /**
@@ -45,7 +51,10 @@ export interface GatewaySession extends AsyncDisposable {
 }
 
 export interface Gateway extends AsyncDisposable {
+  /** Where agents reach it: the public URL, if there is one. */
   readonly url: string;
+  /** The port that it listens on. */
+  readonly port: number;
   /** @throws Error when the trial is open already, or a limit is not a positive number. */
   open(trial: TrialOptions): GatewaySession;
   /** Ends every session and all connections. */
@@ -56,15 +65,20 @@ export interface Gateway extends AsyncDisposable {
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const open = new Map<string, TrialSession>();
   const ended = new Set<string>();
-  const app = gatewayApp((trialId) => open.get(trialId) ?? (ended.has(trialId) ? 'ended' : undefined), {
+  const publicUrl = options.publicUrl?.replace(/\/+$/, '');
+  const limits = {
     maxBodyBytes: options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES,
     pingMs: options.pingMs ?? DEFAULT_PING_MS,
-  });
-  const server = nodeServer(app);
+    maxConnections: options.maxConnections ?? DEFAULT_MAX_CONNECTIONS,
+    slowRequestMs: options.slowRequestMs ?? DEFAULT_SLOW_REQUEST_MS,
+    basePath: publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/+$/, ''),
+  };
+  const app = gatewayApp((trialId) => open.get(trialId) ?? (ended.has(trialId) ? 'ended' : undefined), limits);
+  const server = nodeServer(app, limits);
   server.listen(options.port, options.host);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  const url = (options.publicUrl ?? `http://${options.host}:${port}`).replace(/\/+$/, '');
+  const url = publicUrl ?? `http://${options.host}:${port}`;
 
   const end = (trialId: TrialId, session: TrialSession) => {
     if (open.get(trialId) !== session) return;
@@ -83,6 +97,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   };
   return {
     url,
+    port,
     open(trial) {
       if (open.has(trial.trialId)) throw new Error(`trial ${trial.trialId} is open already; end its session before opening it again`);
       checkLimits(trial);
@@ -104,8 +119,16 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   };
 }
 
-function checkLimits({ contextLimitTokens, maxTokensPerCall, maxCalls, temperature }: TrialOptions): void {
-  const counts = { contextLimitTokens, maxTokensPerCall, maxCalls: maxCalls ?? 1 };
+function checkLimits({
+  contextLimitTokens,
+  maxTokensPerCall,
+  maxCalls = 1,
+  maxSampledTokens = 1,
+  maxWallMs = 1,
+  maxHistoryBytes = 1,
+  temperature,
+}: TrialOptions): void {
+  const counts = { contextLimitTokens, maxTokensPerCall, maxCalls, maxSampledTokens, maxWallMs, maxHistoryBytes };
   for (const [name, value] of Object.entries(counts))
     if (!Number.isInteger(value) || value < 1) throw new Error(`${name} must be a positive whole number; got ${value}`);
   if (!Number.isFinite(temperature) || temperature < 0) throw new Error(`temperature must be 0 or more; got ${temperature}`);

@@ -31,20 +31,35 @@ export type TrialRecord = {
   readonly calls: number;
   /** True when a prompt did not fit into the context, so that the agent was refused. */
   readonly overflow: boolean;
-  /** True when the limit of the trial's cost refused a call, or cut an answer short. */
+  /** True when the limit of the trial's calls refused one. */
+  readonly callLimited: boolean;
+  /** True when the limit of the trial's sampled tokens refused a call, or cut an answer short. */
+  readonly tokenLimited: boolean;
+  /** The same for the limit of its cost. */
   readonly usdLimited: boolean;
+  /** True when the trial's time was up: a call was refused, or ended while it was under way. */
+  readonly timeLimited: boolean;
   readonly promptTokens: number;
   readonly cachedPromptTokens: number;
   readonly sampledTokens: number;
   /** Sampled tokens whose log-probability was unusable: NaN in their span, no loss. */
   readonly maskedTokens: number;
   readonly lengthStops: number;
+  /** Turns with what begins like tool calls but cannot be read; the agent saw their whole text. */
+  readonly unreadableCalls: number;
+  /** Control tokens in new text of prompts that a user or a tool wrote as text. */
+  readonly lookAlikes: number;
   /** Calls that opened a fragment of the conversation tree, by cause. Their sum is the number of fragments. */
   readonly fragments: Readonly<Partial<Record<FragmentCause, number>>>;
-  /** Paid for but not recorded: the client had gone, the trial had ended, or the result was unusable. */
+  /**
+   * Paid for but not recorded: the client had gone, the trial had ended, or the result was unusable. What was sampled behind a stop string
+   * is among its tokens, but its call is not among `calls`.
+   */
   readonly wasted: { readonly calls: number; readonly promptTokens: number; readonly sampledTokens: number };
   readonly failure: ModelFailure | null;
 };
+
+type AddedCounts = { readonly cachedPromptTokens: number; readonly maskedTokens: number; readonly unreadableCalls: boolean };
 
 /** Collects a trial's calls in the order in which they were sampled. */
 export class TrialRecorder {
@@ -53,12 +68,17 @@ export class TrialRecorder {
   readonly #fragments: Partial<Record<FragmentCause, number>> = {};
   #counts = {
     overflow: false,
+    callLimited: false,
+    tokenLimited: false,
     usdLimited: false,
+    timeLimited: false,
     promptTokens: 0,
     cachedPromptTokens: 0,
     sampledTokens: 0,
     maskedTokens: 0,
     lengthStops: 0,
+    unreadableCalls: 0,
+    lookAlikes: 0,
   };
   #wasted = { calls: 0, promptTokens: 0, sampledTokens: 0 };
   #failure: ModelFailure | null = null;
@@ -67,7 +87,7 @@ export class TrialRecorder {
     return this.#spans.length;
   }
 
-  add(span: Span, link: CallLink, counts: { readonly cachedPromptTokens: number; readonly maskedTokens: number }): void {
+  add(span: Span, link: CallLink, counts: AddedCounts): void {
     this.#spans.push(span);
     this.#links.push(link);
     if (link.cause) this.#fragments[link.cause] = (this.#fragments[link.cause] ?? 0) + 1;
@@ -76,6 +96,8 @@ export class TrialRecorder {
     this.#counts.sampledTokens += span.sampled.length;
     this.#counts.maskedTokens += counts.maskedTokens;
     if (span.stop === 'length') this.#counts.lengthStops++;
+    if (counts.unreadableCalls) this.#counts.unreadableCalls++;
+    this.#counts.lookAlikes += link.lookAlikes;
   }
 
   waste(promptTokens: number, sampledTokens: number): void {
@@ -87,8 +109,17 @@ export class TrialRecorder {
     this.#counts.overflow = true;
   }
 
-  usdLimited(): void {
-    this.#counts.usdLimited = true;
+  limited(by: 'call' | 'token' | 'usd' | 'time'): void {
+    this.#counts[`${by}Limited`] = true;
+  }
+
+  /** Tokens of a recorded call that are no part of its span. */
+  dropped(sampledTokens: number): void {
+    this.#wasted = { ...this.#wasted, sampledTokens: this.#wasted.sampledTokens + sampledTokens };
+  }
+
+  get sampledTokens(): number {
+    return this.#counts.sampledTokens;
   }
 
   get wasted(): TrialRecord['wasted'] {

@@ -58,8 +58,8 @@ export type Vocabulary = {
   bytesOf(id: number): Uint8Array;
 };
 
-/** Digests that must be equal for two models whose token ids are compared (student and teacher). */
-export type RendererFingerprint = { readonly template: string; readonly vocabulary: string };
+/** A digest that must be equal for two models whose token ids are compared (student and teacher). */
+export type RendererFingerprint = { readonly template: string };
 
 /** Native tokenizers encode off the event loop, small ones at once; callers await either. */
 export type Awaitable<T> = T | Promise<T>;

@@ -17,8 +17,18 @@ describe('a request', () => {
     ['with tools', { ...ask, tools: [tool] }, 'tools', /"stillroom_tiny" has no tools/],
     ['with a tool result', { messages: [user('a'), { role: 'tool', content: 'x', tool_call_id: '1' }] }, 'messages.1', /no tool messages/],
     ['for no tokens', { ...ask, max_tokens: 0 }, 'max_tokens', /Too small/],
-    ['with a stop string of two tokens', { ...ask, stop: ['ab'] }, 'stop', /"ab" is not exactly one token/],
-    ['with a stop string that the vocabulary lacks', { ...ask, stop: 'é' }, 'stop', /"é" is not exactly one token/],
+    ['with an empty stop string', { ...ask, stop: ['ab', ''] }, 'stop.1', /must not be empty/],
+    ['that forces a tool call', { ...ask, tool_choice: 'required' }, 'tool_choice', /cannot be forced/],
+    ['that forces a tool', { ...ask, tool_choice: { type: 'function', function: { name: 'bash' } } }, 'tool_choice', /cannot be forced/],
+    ['with functions', { ...ask, functions: [{ name: 'bash' }] }, 'functions', /send them as tools/],
+    ['with another kind of tool', { ...ask, tools: [{ type: 'web_search' }] }, 'tools.0.type', /only tools of type "function"/],
+    ['for JSON', { ...ask, response_format: { type: 'json_object' } }, 'response_format.type', /cannot be held to a format/],
+    [
+      'with tool arguments that are no text',
+      { messages: [{ role: 'assistant', tool_calls: [{ id: '1', function: { name: 'f', arguments: {} } }] }, user('x')] },
+      'messages.0.tool_calls.0.function.arguments',
+      /string of JSON/,
+    ],
   ])('%s is refused by name and samples nothing', async (_, body, param, message) => {
     const sampler = scriptedSampler(says('ls\n'));
     await using session = open(sampler);
@@ -52,7 +62,18 @@ describe('a request', () => {
     ['null content', { messages: [user('go'), { role: 'assistant', content: null }, user('on')] }, 'go\n$ \non\n$ '],
     [
       "keys it does not know, empty tools, the run's temperature",
-      { ...ask, top_p: 0.5, top_k: 3, seed: 1, tools: [], temperature: 1, x: {} },
+      {
+        ...ask,
+        top_p: 0.5,
+        top_k: 3,
+        seed: 1,
+        tools: [],
+        temperature: 1,
+        top_logprobs: 5,
+        session_id: 's',
+        parallel_tool_calls: true,
+        x: {},
+      },
       'go\n$ ',
     ],
   ])('with %s is read', async (_, body, prompt) => {

@@ -1,9 +1,11 @@
 import { createAdaptorServer } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
-import { type AnswerContext, chatCompletion, completionEvents, event } from './answer.ts';
+import { type AnswerContext, chatCompletion } from './answer.ts';
+import { completionEvents, event } from './answer-stream.ts';
+import { bodyText } from './body.ts';
 import type { Completion } from './completion.ts';
-import { GatewayError } from './errors.ts';
-import { type TrialSession, trialEnded } from './session.ts';
+import { GatewayError, trialEnded } from './errors.ts';
+import type { TrialSession } from './session.ts';
 import { type ChatRequest, parseChatRequest } from './wire.ts';
 
 const BEARER = /^Bearer +(\S+) *$/i;
@@ -11,69 +13,64 @@ const BEARER = /^Bearer +(\S+) *$/i;
 /** Finds a trial by its id in the URL; `ended` tells one that was here from one that never was. */
 export type TrialLookup = (trialId: string) => TrialSession | 'ended' | undefined;
 
+export type ServerLimits = {
+  readonly maxBodyBytes: number;
+  readonly pingMs: number;
+  readonly maxConnections: number;
+  readonly slowRequestMs: number;
+  /** A path that a proxy leaves before ours, e.g. `/worker-7`; empty for none. */
+  readonly basePath: string;
+};
+
 /** The routes, on web-standard types. Every failure is an OpenAI-shaped error body. */
-export function gatewayApp(lookup: TrialLookup, limits: { readonly maxBodyBytes: number; readonly pingMs: number }): Hono {
+export function gatewayApp(lookup: TrialLookup, { maxBodyBytes, pingMs, basePath }: ServerLimits): Hono {
   const app = new Hono();
-  app.post('/t/:trial/v1/chat/completions', async (c) => {
-    const session = authorised(c, lookup);
-    const request = parseChatRequest(await bodyText(c, limits.maxBodyBytes));
-    const sampling = session.complete(request, c.req.raw.signal);
-    if (request.stream) return streamed(sampling, request, session, limits.pingMs);
-    return c.json(chatCompletion(await sampling, request, context(session)));
-  });
-  app.get('/t/:trial/v1/models', (c) => {
-    const { modelName, contextLimitTokens } = authorised(c, lookup).options;
-    return c.json({
-      object: 'list',
-      data: [{ id: modelName, object: 'model', created: 0, owned_by: 'stillroom', max_model_len: contextLimitTokens }],
+  for (const base of new Set(['', basePath])) {
+    app.post(`${base}/t/:trial/v1/chat/completions`, async (c) => {
+      const session = authorised(c, lookup); // before the body: a stranger's is never read
+      const request = parseChatRequest(await bodyText(c, maxBodyBytes));
+      const sampling = session.complete(request, c.req.raw.signal);
+      if (request.stream) return streamed(sampling, request, session, pingMs);
+      return json(c, chatCompletion(await sampling, request, context(session)));
     });
-  });
-  app.notFound((c) => answerError(c, new GatewayError(404, 'not_found', `There is no ${c.req.method} ${c.req.path} here.`)));
+    app.get(`${base}/t/:trial/v1/models`, (c) => {
+      const { modelName, contextLimitTokens } = authorised(c, lookup).options;
+      return c.json({
+        object: 'list',
+        data: [{ id: modelName, object: 'model', created: 0, owned_by: 'stillroom', max_model_len: contextLimitTokens }],
+      });
+    });
+  }
+  app.notFound((c) => answerError(c, notFound(c)));
   app.onError((cause, c) =>
-    answerError(c, cause instanceof GatewayError ? cause : new GatewayError(500, 'internal_error', 'The gateway failed to answer.')),
+    answerError(c, cause instanceof GatewayError ? cause : new GatewayError('internal_error', 'The gateway failed to answer.')),
   );
   return app;
 }
 
-export function nodeServer(app: Hono) {
-  return createAdaptorServer({
+export function nodeServer(app: Hono, { maxConnections, slowRequestMs }: ServerLimits) {
+  const server = createAdaptorServer({
     fetch: app.fetch,
-    // Longer than any client keeps an idle connection, so that it is never closed under a request that was just sent.
-    serverOptions: { keepAliveTimeout: 120_000 },
+    serverOptions: {
+      // Longer than any client keeps an idle connection, so that it is never closed under a request that was just sent.
+      keepAliveTimeout: 120_000,
+      // Whoever sends slowly is cut off: a request's head, and the whole of it.
+      headersTimeout: Math.ceil(slowRequestMs / 8),
+      requestTimeout: slowRequestMs,
+      connectionsCheckingInterval: Math.ceil(slowRequestMs / 16),
+    },
   });
+  return Object.assign(server, { maxConnections });
 }
 
 function authorised(c: Context, lookup: TrialLookup): TrialSession {
   const session = lookup(c.req.param('trial') ?? '');
   if (session === 'ended') throw trialEnded();
-  if (!session) throw new GatewayError(404, 'unknown_trial', 'There is no such trial on this gateway.');
+  if (!session) throw new GatewayError('unknown_trial', 'There is no such trial on this gateway.');
   const key = BEARER.exec(c.req.header('authorization') ?? '')?.[1];
   if (!key || !session.accepts(key))
-    throw new GatewayError(
-      401,
-      'invalid_api_key',
-      "The key is not this trial's. Send the trial's own key as `Authorization: Bearer <key>`.",
-    );
+    throw new GatewayError('invalid_api_key', "The key is not this trial's. Send the trial's own key as `Authorization: Bearer <key>`.");
   return session;
-}
-
-/**
- * The body, if it is not larger than `maxBytes`. A declared length is enforced by the HTTP parser, so only bodies without one are
- * counted as they come (hono's own limit counts always, which costs more than the rest of a call).
- */
-async function bodyText(c: Context, maxBytes: number): Promise<string> {
-  const tooLarge = () => new GatewayError(413, 'request_too_large', `The request body is larger than ${maxBytes} bytes.`);
-  const declared = c.req.header('content-length');
-  if (Number(declared ?? 0) > maxBytes) throw tooLarge();
-  if (declared !== undefined) return c.req.text();
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of c.req.raw.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > maxBytes) throw tooLarge();
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
 }
 
 /**
@@ -82,7 +79,7 @@ async function bodyText(c: Context, maxBytes: number): Promise<string> {
  */
 async function streamed(sampling: Promise<Completion>, request: ChatRequest, session: TrialSession, pingMs: number): Promise<Response> {
   const early = await Promise.race([sampling, pause(pingMs)]);
-  const stream = ReadableStream.from(events(early, sampling, request, session, pingMs)).pipeThrough(new TextEncoderStream());
+  const stream = ReadableStream.from(events(early, sampling, request, session, pingMs));
   return new Response(stream, { headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' } });
 }
 
@@ -96,7 +93,7 @@ async function* events(
   try {
     let completion = early;
     while (!completion) {
-      yield ': ping\n\n';
+      yield Buffer.from(': ping\n\n');
       completion = await Promise.race([sampling, pause(pingMs)]);
     }
     yield* completionEvents(completion, request, context(session));
@@ -108,6 +105,15 @@ async function* events(
 
 function context({ options: { modelName, renderer } }: TrialSession): AnswerContext {
   return { id: `chatcmpl-${crypto.randomUUID()}`, createdS: Math.floor(Date.now() / 1000), modelName, renderer };
+}
+
+function notFound({ req }: Context): GatewayError {
+  const offered = 'Agents use POST /t/<trial>/v1/chat/completions and GET /t/<trial>/v1/models.';
+  return new GatewayError('not_found', `There is no ${req.method} ${req.path} here. ${offered}`);
+}
+
+function json(c: Context, bytes: Uint8Array<ArrayBuffer>): Response {
+  return c.body(bytes, 200, { 'content-type': 'application/json' });
 }
 
 function answerError(c: Context, error: GatewayError): Response {

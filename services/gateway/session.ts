@@ -1,46 +1,51 @@
-import { randomBytes, timingSafeEqual } from 'node:crypto';
-import type { TrialUse } from '../../core/money/trial-limit.ts';
+import { CallsInFlight } from './calls-in-flight.ts';
 import { type Completion, noticeOf } from './completion.ts';
 import { ConversationTree, type PlacedPrompt } from './conversation.ts';
-import {
-  contextOverflow,
-  GatewayError,
-  SamplerBusy,
-  SamplerUnavailable,
-  SamplerUnpaid,
-  samplerFailure,
-  usdLimitReached,
-} from './errors.ts';
-import { type ModelFailure, type TrialRecord, TrialRecorder } from './record.ts';
-import type { ToolDefinition } from './renderer.ts';
-import { checkSample } from './sample-check.ts';
+import { GatewayError, invalidRequest, trialEnded } from './errors.ts';
+import { HistoryLimit } from './history-limit.ts';
+import { type Reading, readSample } from './reading.ts';
+import { type TrialRecord, TrialRecorder } from './record.ts';
+import { Sampling } from './sampling.ts';
+import { type Stops, stopsOf } from './stops.ts';
+import { TemplateRefusal } from './template/template.ts';
 import type { SampleResult } from './token-sampler.ts';
+import { TrialKey } from './trial-key.ts';
+import { type Room, TrialLimits } from './trial-limits.ts';
 import type { TrialOptions } from './trial-options.ts';
-import { type ChatRequest, extraStopTokens, refuseUnsupported } from './wire.ts';
+import { type ChatRequest, refuseUnsupported } from './wire.ts';
 
-const KEY_BYTES = 24;
+const DEFAULT_MAX_HISTORY_BYTES = 64 * 1024 ** 2;
+/** The longest that a timer of Node can wait. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** The server's side of a trial: checks the key, samples, records. */
+/** The server's side of a trial: what becomes of a request, from its check to its record. */
 export class TrialSession {
   readonly options: TrialOptions;
-  readonly apiKey = `sr-${randomBytes(KEY_BYTES).toString('base64url')}`;
-  readonly #key = Buffer.from(this.apiKey);
+  readonly #key = new TrialKey();
   readonly #recorder = new TrialRecorder();
+  readonly #limits: TrialLimits;
+  readonly #sampling: Sampling;
+  readonly #history: HistoryLimit;
   readonly #tree: ConversationTree;
-  readonly #inFlight = new Set<AbortController>();
-  readonly #underWay = new Set<Promise<unknown>>();
-  readonly #reserved = new Set<TrialUse['inFlight'][number]>();
-  #ended = false;
+  readonly #calls = new CallsInFlight();
+  #timer: NodeJS.Timeout | null = null;
+  /** Why no call is taken any more. */
+  #closed: 'ended' | 'out of time' | null = null;
 
   constructor(options: TrialOptions) {
     this.options = options;
-    this.#tree = new ConversationTree(options.renderer);
+    this.#limits = new TrialLimits(options, this.#recorder);
+    this.#sampling = new Sampling(options, this.#recorder);
+    this.#history = new HistoryLimit(options.maxHistoryBytes ?? DEFAULT_MAX_HISTORY_BYTES);
+    this.#tree = new ConversationTree(options.renderer, this.#history.take);
   }
 
-  /** In constant time for keys of the right length, which is no secret. */
+  get apiKey(): string {
+    return this.#key.text;
+  }
+
   accepts(apiKey: string): boolean {
-    const given = Buffer.from(apiKey);
-    return given.length === this.#key.length && timingSafeEqual(given, this.#key);
+    return this.#key.accepts(apiKey);
   }
 
   record(): TrialRecord {
@@ -48,176 +53,111 @@ export class TrialSession {
   }
 
   /** Resolves when no call is under way: what was sampled for nobody is in the record by then. */
-  async quiet(): Promise<void> {
-    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
+  quiet(): Promise<void> {
+    return this.#calls.quiet();
   }
 
   /** Aborts calls in flight; they are answered with 410 and not recorded. */
   end(): void {
-    this.#ended = true;
-    for (const call of this.#inFlight) call.abort(new Error('the trial has ended'));
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#closed = 'ended';
+    this.#calls.abort(new Error('the trial has ended'));
   }
 
   /** @throws GatewayError ready to be sent; after one on the model's side `record().failure` is set. */
-  complete(request: ChatRequest, clientGone: AbortSignal): Promise<Completion> {
-    const completion = this.#complete(request, clientGone);
-    const settled = completion.catch(() => {}).finally(() => this.#underWay.delete(settled));
-    this.#underWay.add(settled);
+  async complete(request: ChatRequest, clientGone: AbortSignal): Promise<Completion> {
+    if (this.#closed) throw this.#refusal();
+    refuseUnsupported(request, this.options);
+    this.#limits.refuseBeyondCalls(this.#calls.count);
+    this.#startClock();
+    return this.#calls.run(clientGone, async (signal) => {
+      try {
+        return await this.#answer(request, signal);
+      } catch (cause) {
+        throw this.#asAnswer(cause, signal);
+      }
+    });
+  }
+
+  async #answer(request: ChatRequest, signal: AbortSignal): Promise<Completion> {
+    const { renderer, temperature, onCall } = this.options;
+    const { messages, tools } = request;
+    const stops = await stopsOf(request.stop, renderer);
+    const placed = await this.#tree.prompt(messages, tools);
+    const { prompt } = placed;
+    using room = this.#limits.hold(prompt, request.maxTokens);
+    const startedMs = performance.now();
+    const stopTokens = [...renderer.stopTokens, ...stops.ids];
+    const result = await this.#sampling.sample({ prompt, ...asked(room), temperature, stopTokens, signal });
+    const samplingMs = performance.now() - startedMs;
+    const completion = this.#keep(placed, result, await this.#read(placed, result, { request, stops, room, signal }), signal);
+    room.ended(completion.stop);
+    await onCall?.(noticeOf(completion, samplingMs));
     return completion;
   }
 
-  async #complete(request: ChatRequest, clientGone: AbortSignal): Promise<Completion> {
-    refuseUnsupported(request, this.options);
-    this.#refuseBeyondMaxCalls();
-    const call = new AbortController();
-    const abort = () => call.abort(clientGone.reason);
-    this.#inFlight.add(call);
-    clientGone.addEventListener('abort', abort, { once: true });
-    if (clientGone.aborted) abort();
+  async #read(
+    { prompt }: PlacedPrompt,
+    result: SampleResult,
+    { request, stops, room, signal }: { request: ChatRequest; stops: Stops; room: Room; signal: AbortSignal },
+  ): Promise<Reading> {
+    const { renderer } = this.options;
     try {
-      const { renderer } = this.options;
-      const extraStops = await extraStopTokens(request.stop, renderer);
-      const placed = await this.#tree.prompt(request.messages, request.tools);
-      const roomTokens = this.#fit(placed.prompt.length, request.maxTokens);
-      const maxTokens = Math.min(roomTokens, this.#affordable(placed.prompt));
-      const reserved = { promptTokens: placed.prompt.length, maxTokens };
-      this.#reserved.add(reserved);
-      const said = await this.#sample(placed, { maxTokens, roomTokens, extraStops, signal: call.signal, tools: request.tools }).finally(
-        () => this.#reserved.delete(reserved),
-      );
-      if (maxTokens < roomTokens && said.stop === 'length') this.#recorder.usdLimited();
-      return said;
+      const callIndex = this.#recorder.calls;
+      return await readSample(result, { renderer, prompt, tools: request.tools, callIndex, stops, maxTokens: room.maxTokens });
     } catch (cause) {
-      throw this.#asAnswer(cause);
-    } finally {
-      this.#inFlight.delete(call);
-      clientGone.removeEventListener('abort', abort);
+      this.#recorder.waste(prompt.length, result.tokens.length);
+      throw signal.aborted ? cause : this.#sampling.failed(cause);
     }
   }
 
-  async #sample(
-    placed: PlacedPrompt,
-    {
-      maxTokens,
-      roomTokens,
-      extraStops,
-      signal,
-      tools,
-    }: {
-      maxTokens: number;
-      roomTokens: number;
-      extraStops: readonly number[];
-      signal: AbortSignal;
-      tools: readonly ToolDefinition[];
-    },
-  ): Promise<Completion> {
-    const { sampler, renderer, temperature } = this.options;
-    const { prompt } = placed;
-    const { version } = sampler; // before the call: weights that arrive during it did not sample it
-    const startedMs = performance.now();
-    let result: SampleResult;
-    try {
-      signal.throwIfAborted();
-      const stopTokens = [...renderer.stopTokens, ...extraStops];
-      const limits = roomTokens === maxTokens ? { maxTokens } : { maxTokens, roomTokens };
-      result = await sampler.sample({ prompt, ...limits, temperature, stopTokens, signal });
-    } catch (cause) {
-      throw this.#samplingFailed(cause, signal);
-    }
-    const samplingMs = performance.now() - startedMs;
+  /** From here on it is in the record: nothing may come between this and hanging it in the tree. */
+  #keep(placed: PlacedPrompt, result: SampleResult, reading: Reading, signal: AbortSignal): Completion {
+    const { sampled, logprobs, maskedTokens, stop, said, droppedTokens } = reading;
+    const { prompt, line } = placed;
     if (signal.aborted) {
       this.#recorder.waste(prompt.length, result.tokens.length);
-      throw this.#gone();
+      signal.throwIfAborted();
     }
-    const completion = await this.#keep(placed, result, { maxTokens, extraStops, version, tools });
-    await this.options.onCall?.(noticeOf(completion, samplingMs));
-    return completion;
-  }
-
-  async #keep(
-    placed: PlacedPrompt,
-    result: SampleResult,
-    {
-      maxTokens,
-      extraStops,
-      version,
-      tools,
-    }: { maxTokens: number; extraStops: readonly number[]; version: string; tools: readonly ToolDefinition[] },
-  ): Promise<Completion> {
-    const { renderer } = this.options;
-    const { prompt } = placed;
-    const { sampled, logprobs, maskedTokens } = this.#check(prompt.length, result, maxTokens);
-    const endsInExtraStop = extraStops.includes(sampled.at(-1) ?? -1);
-    const said = await renderer.parse(endsInExtraStop ? sampled.subarray(0, -1) : sampled, { prompt, tools });
     const callIndex = this.#recorder.calls;
     const link = this.#tree.record(placed, callIndex, sampled, said);
-    const { stop, promptCacheHitTokens: cachedPromptTokens } = result;
-    this.#recorder.add({ callIndex, prompt, sampled, logprobs, stop, sampler: version }, link, { cachedPromptTokens, maskedTokens });
-    return { callIndex, prompt, sampled, logprobs, maskedTokens, stop, cachedPromptTokens, said };
+    const { promptCacheHitTokens: cachedPromptTokens } = result;
+    const span = { callIndex, prompt, sampled, logprobs, stop, sampler: this.#sampling.version };
+    this.#recorder.add(span, link, { cachedPromptTokens, maskedTokens, unreadableCalls: said.callsUnreadable ?? false });
+    this.#history.noteIds(line);
+    if (droppedTokens > 0) this.#recorder.dropped(droppedTokens);
+    return { callIndex, prompt: line, sampled, logprobs, maskedTokens, stop, cachedPromptTokens, said };
   }
 
-  #check(promptTokens: number, result: SampleResult, maxTokens: number) {
-    try {
-      return checkSample(result, { maxTokens, vocabularySize: this.options.renderer.vocabulary.size });
-    } catch (cause) {
-      this.#recorder.waste(promptTokens, result.tokens.length);
-      this.#recorder.failed('bad_result', cause);
-      throw samplerFailure(cause);
-    }
+  /** A sandbox may take long to set up: the time that a trial may take begins with its first call. */
+  #startClock(): void {
+    const { maxWallMs } = this.options;
+    if (maxWallMs === undefined || this.#timer) return;
+    this.#timer = setTimeout(() => this.#timeUp(), Math.min(maxWallMs, LONGEST_TIMER_MS)).unref();
   }
 
-  /** Overflow is told before anything is sampled; a prompt is never clipped, only the room for the answer is. */
-  #fit(promptTokens: number, askedTokens: number | null): number {
-    const { contextLimitTokens, maxTokensPerCall } = this.options;
-    const roomTokens = contextLimitTokens - promptTokens;
-    if (roomTokens < 1) {
-      this.#recorder.overflowed();
-      throw contextOverflow(promptTokens, contextLimitTokens);
-    }
-    return Math.min(askedTokens ?? maxTokensPerCall, maxTokensPerCall, roomTokens);
+  #timeUp(): void {
+    this.#closed ??= 'out of time';
+    if (this.#calls.count > 0) this.#recorder.limited('time');
+    this.#calls.abort(new Error('the time of the trial is up'));
   }
 
-  /** The most that the answer may have so that the trial stays within what it may cost. */
-  #affordable(prompt: Int32Array): number {
-    const { spendLimit } = this.options;
-    if (spendLimit === undefined) return Number.POSITIVE_INFINITY;
-    const { spans, wasted } = this.#recorder;
-    const tokens = spendLimit.mostTokens({ spans, wasted, inFlight: [...this.#reserved], prompt });
-    if (tokens >= 1) return tokens;
-    this.#recorder.usdLimited();
-    throw usdLimitReached(spendLimit.limitUsd);
+  #refusal(): GatewayError {
+    if (this.#closed === 'ended') return trialEnded();
+    this.#recorder.limited('time');
+    return new GatewayError('time_limit_reached', 'The time of this trial is up. Stop the agent.');
   }
 
-  #refuseBeyondMaxCalls(): void {
-    const { maxCalls } = this.options;
-    if (maxCalls !== undefined && this.#recorder.calls + this.#inFlight.size >= maxCalls)
-      throw new GatewayError(400, 'call_limit_reached', `This trial may call the model ${maxCalls} times, and has.`);
-  }
-
-  #samplingFailed(cause: unknown, signal: AbortSignal): GatewayError {
-    if (signal.aborted) return this.#gone();
-    this.#recorder.failed(kindOf(cause), cause);
-    return samplerFailure(cause);
-  }
-
-  /** Nobody reads this when the client has left; when the trial has ended, the agent should know. */
-  #gone(): GatewayError {
-    return this.#ended ? trialEnded() : new GatewayError(400, 'client_gone', 'The client closed the connection; the call was aborted.');
-  }
-
-  #asAnswer(cause: unknown): GatewayError {
+  /** Nobody reads what is said to a client that has left; when the trial has ended, the agent should know. */
+  #asAnswer(cause: unknown, signal: AbortSignal): GatewayError {
     if (cause instanceof GatewayError) return cause;
+    if (cause instanceof TemplateRefusal)
+      return invalidRequest('messages', `messages: the model's chat template refuses them: ${cause.message}`);
+    if (signal.aborted)
+      return this.#closed ? this.#refusal() : new GatewayError('client_gone', 'The client closed the connection; the call was aborted.');
     this.#recorder.failed('internal', cause);
-    return new GatewayError(500, 'internal_error', "The gateway failed. The trial's record has the cause.");
+    return new GatewayError('internal_error', "The gateway failed. The trial's record has the cause.");
   }
 }
 
-function kindOf(cause: unknown): ModelFailure['kind'] {
-  if (cause instanceof SamplerBusy) return 'busy';
-  if (cause instanceof SamplerUnpaid) return 'unpaid';
-  return cause instanceof SamplerUnavailable ? 'unavailable' : 'failed';
-}
-
-export function trialEnded(): GatewayError {
-  return new GatewayError(410, 'trial_ended', 'This trial has ended; its key is dead. Stop the agent.');
-}
+const asked = ({ maxTokens, roomTokens }: Room) => (maxTokens === roomTokens ? { maxTokens } : { maxTokens, roomTokens });

@@ -2,9 +2,10 @@
 type Store = {
   ids: Int32Array;
   used: number;
-  /** The newest text of the first `textIds` ids, see `json`. */
-  text: string;
-  textIds: number;
+  /** JSON of the first `jsonIds` ids in its first `jsonLength` bytes, see `json`. */
+  json: Buffer;
+  jsonLength: number;
+  jsonIds: number;
 };
 
 const LEAST_CAPACITY_IDS = 1024;
@@ -43,16 +44,22 @@ export class TokenLine {
     return new TokenLine(store, end);
   }
 
-  /** The ids as JSON's numbers, comma between them. Kept for the newest line that shares the memory: it is not made anew for each turn. */
-  get json(): string {
+  /**
+   * The ids as JSON's numbers, comma between them, in ASCII. Kept with the memory that lines share: it is not written anew for each turn, and
+   * as bytes it goes out as it is.
+   */
+  get json(): Uint8Array {
     const store = this.#store;
-    if (store.textIds > this.length) return this.ids.join(',');
-    if (store.textIds < this.length) {
-      const added = this.ids.subarray(store.textIds).join(',');
-      store.text = store.textIds === 0 ? added : `${store.text},${added}`;
-      store.textIds = this.length;
+    if (store.jsonIds > this.length) return Buffer.from(this.ids.join(','), 'latin1');
+    if (store.jsonIds < this.length) {
+      const added = (store.jsonIds === 0 ? '' : ',') + this.ids.subarray(store.jsonIds).join(',');
+      const length = store.jsonLength + added.length;
+      if (store.json.length < length) store.json = Buffer.concat([store.json], Math.max(length, store.json.length * 2));
+      store.json.write(added, store.jsonLength, 'latin1');
+      store.jsonLength = length;
+      store.jsonIds = this.length;
     }
-    return store.text;
+    return store.json.subarray(0, store.jsonLength);
   }
 
   get #isNewest(): boolean {
@@ -68,7 +75,13 @@ export class TokenLine {
 }
 
 function copied(ids: Int32Array, capacity: number): Store {
-  const store = { ids: new Int32Array(Math.max(capacity, LEAST_CAPACITY_IDS)), used: ids.length, text: '', textIds: 0 };
+  const store = {
+    ids: new Int32Array(Math.max(capacity, LEAST_CAPACITY_IDS)),
+    used: ids.length,
+    json: Buffer.alloc(0),
+    jsonLength: 0,
+    jsonIds: 0,
+  };
   store.ids.set(ids);
   return store;
 }

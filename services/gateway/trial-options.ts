@@ -19,6 +19,12 @@ export type TrialOptions = {
   readonly temperature: number;
   /** Calls beyond this are refused. Absent: no limit. */
   readonly maxCalls?: number;
+  /** The most tokens that the trial may sample in all its calls, wasted ones included. Absent: no limit. */
+  readonly maxSampledTokens?: number;
+  /** From the trial's first call on; then calls under way are ended and new ones refused. Absent: no limit. */
+  readonly maxWallMs?: number;
+  /** The most memory that its conversations may take, about. Default 64 MiB. */
+  readonly maxHistoryBytes?: number;
   /** Absent: no limit. */
   readonly spendLimit?: SpendLimit;
   /** Told of each call after it is recorded and before it is answered; if it fails, so does the call (500). */

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import { isBucket, isFolderOrBucket, type StoreLocation, storeLocation } from './blob-store.ts';
 import { PROJECT_ROOT } from './environment.ts';
+import { isTokenizerSource, type TokenizerSource, tokenizerSources } from './tokenizers.ts';
 import { ALL_ROLES, ROLE_SYNTAX, rolesIn } from './worker-roles.ts';
 
 export const SETTINGS_FILE = 'temporal.config.json';
@@ -11,6 +12,11 @@ const port = z.int().min(1).max(65_535);
 const slots = z.int().min(1);
 const queue = z.string().min(1);
 const hasCredentials = (url: string) => URL.canParse(url) && new URL(url).username + new URL(url).password !== '';
+/** An address that agents are told: to be read as it stands, with nothing secret in it. */
+export const publicUrl = z
+  .url({ protocol: /^https?$/ })
+  .refine((url) => !hasCredentials(url), 'must not hold a user or password: agents have a key for each trial')
+  .refine((url) => !/[?#]/.test(url), 'must have no query and no fragment');
 const roles = z.string().refine((text) => rolesIn(text) !== null, { error: `must be ${ROLE_SYNTAX}` });
 
 /** The app settings as written. Every key is optional and every unknown one an error; defaults are for one machine. */
@@ -67,9 +73,25 @@ export const AppSettingsSchema = z
       .strictObject({
         host: z.string().min(1).default('127.0.0.1').describe('Address that the gateway of a rollout worker listens on.'),
         port: z.int().min(0).max(65_535).default(0).describe('Its port; 0 lets the system choose.'),
+        publicUrl: publicUrl
+          .optional()
+          .describe(
+            'Where agents reach it, if not at host and port: for agents inside remote sandboxes. Each rollout worker needs its own; STILLROOM_GATEWAY_URL or `worker --gateway-url` names it for one.',
+          ),
       })
       .prefault({})
       .describe("The model endpoint that agents talk to, on each rollout worker's own machine."),
+    tokenizers: z
+      .record(
+        z.string().min(1),
+        z
+          .string()
+          .refine(isTokenizerSource, 'must be a folder (./… or /…), or a repository of the model hub (org/name or org/name@revision)'),
+      )
+      .default({})
+      .describe(
+        "Where tokenizer and chat template of a model come from, by the service's name for it: a folder, relative to the project root, or the repository of the model hub that has them. Default: the repository of that name.",
+      ),
     servingEndpoint: z
       .url()
       .optional()
@@ -102,8 +124,9 @@ export const AppSettingsSchema = z
 type Written = z.output<typeof AppSettingsSchema>;
 
 /** The settings as used: total, and with absolute paths. */
-export type AppSettings = Omit<Written, '$schema' | 'blobStore' | 'blobStoreEndpoint' | 'blobStoreRegion'> & {
+export type AppSettings = Omit<Written, '$schema' | 'blobStore' | 'blobStoreEndpoint' | 'blobStoreRegion' | 'tokenizers'> & {
   readonly blobStore: StoreLocation;
+  readonly tokenizers: Readonly<Record<string, TokenizerSource>>;
 };
 
 /** The settings file says something it may not say. */
@@ -121,6 +144,7 @@ export function readAppSettings(root: string = PROJECT_ROOT): AppSettings {
   return {
     ...settings,
     blobStore: storeLocation(root, { blobStore, blobStoreEndpoint, blobStoreRegion }),
+    tokenizers: tokenizerSources(root, settings.tokenizers),
     runRoot: path.resolve(root, settings.runRoot),
     temporal: { ...settings.temporal, dbFile: path.resolve(root, settings.temporal.dbFile) },
   };

@@ -75,6 +75,23 @@ describe('temporal.config.json', () => {
     expect(() => readAppSettings(root)).toThrow(message);
   });
 
+  it('says where the tokenizer of a model comes from: a folder of the project, or a repository', () => {
+    write('{"tokenizers": {"a/b": "./models/b", "c": "org/name@v1", "d": "/models/d"}}');
+    expect(readAppSettings(root).tokenizers).toEqual({
+      'a/b': { folder: path.join(root, 'models/b') },
+      c: { repo: 'org/name@v1' },
+      d: { folder: '/models/d' },
+    });
+    write('{"tokenizers": {"a/b": "models"}}');
+    expect(() => readAppSettings(root)).toThrow(/must be a folder \(\.\/… or \/…\), or a repository[\s\S]*tokenizers/);
+  });
+
+  it.each(['gw.test', 'https://me:secret@gw.test', 'https://gw.test/?a=1'])('a public URL is not %s', (publicUrl) => {
+    write(JSON.stringify({ gateway: { publicUrl } }));
+    expect(() => readAppSettings(root)).toThrow(/gateway\.publicUrl/);
+    expect(() => readAppSettings(root)).not.toThrow(/secret/);
+  });
+
   it('has its JSON Schema beside it', () => {
     expect(JSON.parse(readFileSync(path.join(PROJECT_ROOT, 'temporal.config.schema.json'), 'utf8'))).toEqual(appSettingsJsonSchema());
   });

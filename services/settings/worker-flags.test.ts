@@ -22,11 +22,28 @@ it('metrics: the flag before the settings', () => {
   expect(read('--metrics-port 9200', { metricsPort: 9100 }).metrics).toEqual({ host: '127.0.0.1', port: 9200 });
 });
 
+it("the gateway's public URL: the flag, then the environment, then the settings", () => {
+  const [flag, variable, setting] = ['https://a.test', 'https://b.test/gw', 'https://c.test'];
+  const inFile = { ...settings(), gateway: { ...settings().gateway, publicUrl: setting } };
+  const urlOf = (args: string[], variables: NodeJS.ProcessEnv) => readWorkerFlags(args, inFile, variables).settings.gateway.publicUrl;
+  expect(urlOf(['--gateway-url', flag], { STILLROOM_GATEWAY_URL: variable })).toBe(flag);
+  expect(urlOf([], { STILLROOM_GATEWAY_URL: variable })).toBe(variable);
+  expect(urlOf([], { STILLROOM_GATEWAY_URL: '' })).toBe(setting);
+  expect(readWorkerFlags([], settings(), {}).settings.gateway.publicUrl).toBeUndefined();
+  const refused = () => readWorkerFlags([], inFile, { STILLROOM_GATEWAY_URL: 'https://me:secret@b.test' });
+  expect(refused).toThrow(
+    expect.objectContaining({ exitCode: 2, message: expect.stringMatching(/^STILLROOM_GATEWAY_URL: must not hold/) }),
+  );
+  expect(refused).not.toThrow(/secret/);
+});
+
 it.each([
   ['--role trainer', /--role "trainer": must be control, rollouts, training/],
   ['--role control,training --slots 4', /--slots needs a worker of one role/],
   ['--role control --slots none', /--slots "none": must be a whole number/],
   ['--metrics-port 0', /--metrics-port "0"/],
+  ['--gateway-url gw.test:80', /--gateway-url: /],
+  ['--gateway-url https://gw.test/?key=1', /--gateway-url: must have no query/],
 ])('%s is refused with exit code 2', (line, message) => {
   expect(() => read(line)).toThrow(expect.objectContaining({ exitCode: 2, message: expect.stringMatching(message) }));
 });

@@ -23,7 +23,7 @@ const Conversations = z.array(
   z.object({ messages: z.array(Message), toolset: z.int(), addGenerationPrompt: z.boolean(), kwargs: z.record(z.string(), z.unknown()) }),
 );
 
-const FOLDER = join(import.meta.dirname, 'fixtures');
+const FOLDER = join(import.meta.dirname, '..', 'fixtures', 'parity');
 const read = (name: string): string => readFileSync(join(FOLDER, name), 'utf8');
 
 /** The texts that every vocabulary is tried with. */

@@ -20,7 +20,6 @@ for (const [family, { ownVocabulary }] of Object.entries(PARITY_FAMILIES)) {
   const { folder } = await testModel(family as ParityFamily);
   families.push(`${family}${ownVocabulary ? '' : '*'}=${folder}`);
 }
-mkdirSync(join(HERE, 'fixtures'), { recursive: true });
-await execa(python, ['-B', join(HERE, 'python', 'make_fixtures.py'), join(HERE, 'fixtures'), String(NOW_MS), ...families], {
-  stdio: 'inherit',
-});
+const fixtures = join(HERE, '..', 'fixtures', 'parity');
+mkdirSync(fixtures, { recursive: true });
+await execa(python, ['-B', join(HERE, 'python', 'make_fixtures.py'), fixtures, String(NOW_MS), ...families], { stdio: 'inherit' });

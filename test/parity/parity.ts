@@ -26,6 +26,13 @@ export function parityOf(family: ParityFamily): void {
         expect(differing(found, expectedIds(`${family}.texts.txt`))).toEqual(listed(family, 'texts'));
       });
 
+    test('the bytes of the ids of a text are those of their decoded text', async () => {
+      for (const text of parityTexts()) {
+        const ids = await tokenizer.encode(text);
+        expect(Buffer.concat(Array.from(ids, (id) => tokenizer.bytesOf(id))).toString('utf8')).toBe(await tokenizer.decode(ids));
+      }
+    });
+
     test('conversations have the same ids', async () => {
       const cases = parityConversations();
       const render = await renderer(folder, tokenizer);

@@ -85,13 +85,18 @@ export function nextHistories(before: readonly WireMessage[], answer: WireMessag
     case 'branch': {
       const last = before.at(-1);
       const other = before.slice(0, -1).concat(last ? [{ ...last, content: `Or: ${observation}` }] : []);
-      return [{ history: other, causes: before.length > 2 ? ['branch', 'edited_history'] : ['no_match', 'edited_history', 'compaction'] }];
+      return [
+        {
+          history: other,
+          causes: before.length > 2 ? ['branch', 'edited_history', 'compaction'] : ['no_match', 'edited_history', 'compaction'],
+        },
+      ];
     }
     case 'edit':
       return [
         {
           history: [...before, { role: 'assistant', content: `Rewritten: ${observation}` }, user('Well?')],
-          causes: ['edited_history', ...rewrites],
+          causes: ['edited_history', 'compaction', ...rewrites],
         },
       ];
     case 'compact':

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createMetricsActivities } from '../../activities/metrics.ts';
 import { CONFIG, INPUT, Project } from '../../activities/testing/project.ts';
+import { tinyRendererOf } from '../../activities/testing/renderers.ts';
 import { FULL_METERS, spendOf } from '../../core/measures/spend.ts';
 import { NO_USAGE } from '../../core/measures/usage.ts';
 import { confirmCostUpdate, estimateQuery, spendQuery, statusQuery } from '../../workflows/messages.ts';
@@ -24,7 +25,7 @@ const UNPRICED = CONFIG.replace(/\[pricing\][^[]*/, '').replace('steps = 3', 'st
 function priced(more: string): Partial<AllActivities> {
   const { objects, records, blobs, folderOf } = project;
   const inputs = project.inputs();
-  const { tallySpend } = createMetricsActivities({ objects, records, blobs, folderOf });
+  const { tallySpend } = createMetricsActivities({ objects, records, blobs, folderOf, rendererOf: tinyRendererOf });
   return {
     ...inputs,
     resolveRun: async ({ runId, executionId }) => {

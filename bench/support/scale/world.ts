@@ -7,6 +7,7 @@ import { createMirrorActivities } from '../../../activities/mirror.ts';
 import { createPromotionActivities } from '../../../activities/promotion.ts';
 import { runFiles } from '../../../activities/run-files.ts';
 import { RunRecords } from '../../../activities/run-records.ts';
+import { tinyRendererOf } from '../../../activities/testing/renderers.ts';
 import { scoringMeters } from '../../../core/measures/billing.ts';
 import { trialFigures } from '../../../core/measures/trial-figures.ts';
 import { NO_USAGE } from '../../../core/measures/usage.ts';
@@ -48,7 +49,7 @@ export function world(root: string, objects: ObjectStore): AllActivities {
       harnesses: new HarnessStore(join(root, 'harnesses'), HarnessDocument),
     }),
     ...createKeptTrialsActivities({ records, blobs }),
-    ...createMetricsActivities({ records, blobs, objects, folderOf }),
+    ...createMetricsActivities({ records, blobs, objects, folderOf, rendererOf: tinyRendererOf }),
     ...createEvaluationActivities({ records, blobs, objects, folderOf, countGate: (hash, runId) => gates.note(hash, runId) }),
     ...createMirrorActivities({ records, objects, folderOf }),
     ...createPromotionActivities({

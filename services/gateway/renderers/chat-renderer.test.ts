@@ -250,7 +250,7 @@ describe('a template cannot be used', () => {
 
   it('with tools, when it shows no calls', async () => {
     expect((await made(PLAIN)).supportsTools).toBe(true);
-    expect(await made(PLAIN.replace(CALLS, ''))).toMatchObject({
+    expect(await made(PLAIN.replace(CALLS, '{# <tool_call> #}'))).toMatchObject({
       supportsTools: false,
       noTools: expect.stringMatching(/does not show tool calls/),
     });

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { ChatMessage, ChatRenderer, RendererFingerprint } from '../renderer.ts';
+import type { ChatMessage, ChatRenderer, RendererFingerprint, ToolDefinition } from '../renderer.ts';
+import { TemplateRefusal } from '../template/template.ts';
 
 /** One of each thing a template may treat specially. Changing it changes every fingerprint. */
 const PROBE: readonly ChatMessage[] = [
@@ -9,18 +10,48 @@ const PROBE: readonly ChatMessage[] = [
   { role: 'user', content: '[0] a b' },
 ];
 
+/** The same for a template that knows tools: reasoning, a call and its result, and a later turn. */
+const TOOL_PROBE: readonly ChatMessage[] = [
+  { role: 'system', content: 'You are careful.' },
+  { role: 'user', content: 'List the files.' },
+  {
+    role: 'assistant',
+    content: '',
+    reasoning: 'One call.',
+    toolCalls: [{ id: 'call_0', name: 'bash', arguments: '{"command": "ls -a"}' }],
+  },
+  { role: 'tool', content: 'a b', toolCallId: 'call_0' },
+  { role: 'assistant', content: 'There are two.', reasoning: 'Two files.' },
+  { role: 'user', content: 'Thanks.' },
+];
+const TOOLS: readonly ToolDefinition[] = [
+  {
+    json: '{"type": "function", "function": {"name": "bash", "description": "Runs a command.", "parameters": {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}}}',
+  },
+];
+
 /**
- * Digests of what the template does (ids of a probe conversation, with and without generation prompt, and the stop ids)
- * and of the vocabulary (every id's string in order). By behaviour, not by name: two names for one template agree.
+ * Digest of what the template does: ids of probe conversations, with and without generation prompt, and the stop ids. By behaviour, not by
+ * name: two names for one template agree. A conversation that the template does not take says something about it, too.
  */
 export async function fingerprintOf(renderer: Omit<ChatRenderer, 'fingerprint'>): Promise<RendererFingerprint> {
   const template = createHash('sha256').update(JSON.stringify(renderer.stopTokens));
-  for (const addGenerationPrompt of [true, false]) {
-    const ids = await renderer.render(PROBE, { tools: [], addGenerationPrompt });
-    template.update(`|${addGenerationPrompt}|`).update(ids.join(','));
+  const probes = [
+    { messages: PROBE, tools: [] },
+    // Up to the tool's result, where the model speaks next, and whole.
+    ...(renderer.supportsTools ? [TOOL_PROBE.slice(0, 4), TOOL_PROBE].map((messages) => ({ messages, tools: TOOLS })) : []),
+  ];
+  for (const { messages, tools } of probes)
+    for (const addGenerationPrompt of [true, false])
+      template.update(`|${addGenerationPrompt}|`).update(await rendered(renderer, messages, { tools, addGenerationPrompt }));
+  return { template: template.digest('hex') };
+}
+
+async function rendered(renderer: Pick<ChatRenderer, 'render'>, ...asked: Parameters<ChatRenderer['render']>): Promise<string> {
+  try {
+    return (await renderer.render(...asked)).join(',');
+  } catch (error) {
+    if (error instanceof TemplateRefusal) return `refused: ${error.message}`;
+    throw error;
   }
-  const vocabulary = createHash('sha256');
-  const { size, idToString } = renderer.vocabulary;
-  for (let id = 0; id < size; id++) vocabulary.update(`${JSON.stringify(idToString(id))}\n`);
-  return { template: template.digest('hex'), vocabulary: vocabulary.digest('hex') };
 }

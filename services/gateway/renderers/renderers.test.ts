@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ChatMessage, ChatRenderer } from '../renderer.ts';
+import { TemplateRefusal } from '../template/template.ts';
 import { ids, textOf } from '../testing/scripted-sampler.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import { rendererFor } from './index.ts';
@@ -62,16 +63,27 @@ describe('fingerprint', () => {
   it('is the same for the same behaviour under another name', async () =>
     expect(await other({ name: 'copy', tokenizer: 'copy' })).toEqual(await tiny.fingerprint()));
 
-  it('shows another template, other stop ids, another vocabulary', async () => {
-    const own = await tiny.fingerprint();
+  it('shows another template and other stop ids', async () => {
+    const { template } = await tiny.fingerprint();
     const render: ChatRenderer['render'] = (messages) => tiny.tokenize(messages.map(({ content }) => content).join('|'));
-    expect(await other({ render })).toEqual({ template: expect.not.stringMatching(own.template), vocabulary: own.vocabulary });
-    expect((await other({ stopTokens: [0] })).template).not.toBe(own.template);
-    const idToString = (id: number) => String.fromCharCode(id === 65 ? 66 : id);
-    expect(await other({ vocabulary: { ...tiny.vocabulary, idToString } })).toEqual({
-      template: own.template,
-      vocabulary: expect.not.stringMatching(own.vocabulary),
-    });
+    expect((await other({ render })).template).not.toBe(template);
+    expect((await other({ stopTokens: [0] })).template).not.toBe(template);
+  });
+
+  it('of a template with tools shows how it writes calls and results', async () => {
+    const withMark = (mark: string) => {
+      const render: ChatRenderer['render'] = (messages, { tools }) =>
+        tiny.tokenize(messages.map(({ content, toolCalls }) => content + (toolCalls && tools.length > 0 ? mark : '')).join('|'));
+      return other({ supportsTools: true, render });
+    };
+    expect(await withMark('<call>')).toEqual(await withMark('<call>'));
+    expect(await withMark('<call>')).not.toEqual(await withMark('<tool>'));
+  });
+
+  it('counts what a template refuses, and fails where the renderer does', async () => {
+    const refusing = (error: Error) => other({ render: () => Promise.reject(error) });
+    expect(await refusing(new TemplateRefusal('no system role'))).not.toEqual(await refusing(new TemplateRefusal('no tools')));
+    await expect(refusing(new Error('broken'))).rejects.toThrow('broken');
   });
 });
 

@@ -67,6 +67,7 @@ test('tools keep the order of their keys and the form of their numbers; no tools
 test('the date is that of nowMs in UTC', () => {
   const nowMs = Date.UTC(2026, 0, 31, 23, 59);
   expect(render('{{ strftime_now("%d %b %Y, %Y-%m-%d %H:%M") }}', {}, { nowMs })).toBe('31 Jan 2026, 2026-01-31 23:59');
+  expect(() => render('{{ strftime_now("%Q") }}', {}, { nowMs })).toThrow('"%Q" is not a directive known here');
 });
 
 test("the template's own arguments and special tokens are variables; an argument goes before a token", () => {

@@ -1,7 +1,7 @@
 import type { Decoder } from './file.ts';
 
-/** The bytes of a token by its text in the vocabulary. */
-export type BytesOfText = (token: string) => Uint8Array;
+/** The bytes of a token by its text in the file, the same that the library's decoder makes of it. `isAdded`: it is one of `added_tokens`. */
+export type BytesOfToken = (token: string, isAdded: boolean) => Uint8Array;
 
 const encoder = new TextEncoder();
 
@@ -9,10 +9,11 @@ const encoder = new TextEncoder();
  * How a vocabulary writes bytes: every byte as a character of its own (byte-level), or UTF-8 text with a sign for the space and `<0x0A>` for
  * single bytes (after SentencePiece). Refuses any other, because what a token stands for could not be told.
  */
-export function byteReader(file: string, decoders: readonly Decoder[]): BytesOfText {
+export function byteReader(file: string, decoders: readonly Decoder[]): BytesOfToken {
   const types = decoders.map(({ type }) => type);
-  if (types.includes('ByteLevel')) return byteLevel;
+  if (types.includes('ByteLevel')) return (token, isAdded) => (isAdded ? encoder.encode(token) : byteLevel(token));
   const space = decoders.map(spaceSign).find((sign) => sign !== undefined);
+  // Runs of spaces are among the added tokens of Gemma, with the sign: these are read as the others are.
   if (space !== undefined) return (token) => pieceBytes(token, space, types.includes('ByteFallback'));
   throw new Error(`${file}: decoder is of type ${types.join(', ')}; known are ByteLevel, Metaspace, and Replace of a sign by a space`);
 }

@@ -59,10 +59,11 @@ test('byte-level: each id has its exact bytes, parts of a character too', async 
   expect(tokenizer.bytesOf(257)).toEqual(utf8('<|end|>'));
 });
 
-test('after SentencePiece: the sign for a space is a space, byte tokens are bytes, an added token is its own text', async () => {
+test('after SentencePiece: the sign for a space is a space, in added tokens too, and byte tokens are bytes', async () => {
   const tokenizer = await load(pieceFile());
   const ids = await tokenizer.encode('a é<▁>');
-  expect(Buffer.concat([...ids].map((id) => tokenizer.bytesOf(id))).toString()).toBe('a é<▁>');
+  expect(Buffer.concat([...ids].map((id) => tokenizer.bytesOf(id))).toString()).toBe('a é< >');
+  expect(await tokenizer.decode(ids)).toBe('a é< >');
   expect([...tokenizer.bytesOf(tokenizer.tokenId('<0xC3>') ?? -1)]).toEqual([0xc3]);
   expect(tokenizer.bytesOf(tokenizer.tokenId('▁a') ?? -1)).toEqual(utf8(' a'));
 });

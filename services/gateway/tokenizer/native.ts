@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Tokenizer as Native } from 'tokenizers';
-import { type BytesOfText, byteReader } from './bytes.ts';
+import { type BytesOfToken, byteReader } from './bytes.ts';
 import { checkConfigTokens } from './config-tokens.ts';
 import { readTokenizerFile } from './file.ts';
 import type { AddedToken, Tokenizer } from './tokenizer.ts';
@@ -53,15 +53,15 @@ class NativeTokenizer implements Tokenizer {
   readonly size: number;
   readonly addedTokens: readonly AddedToken[];
   private readonly native: Native;
-  private readonly bytesOfText: BytesOfText;
-  private readonly addedById: ReadonlyMap<number, AddedToken>;
+  private readonly bytesOfToken: BytesOfToken;
+  private readonly addedIds: ReadonlySet<number>;
 
-  constructor(name: string, native: Native, addedTokens: readonly AddedToken[], bytesOfText: BytesOfText) {
+  constructor(name: string, native: Native, addedTokens: readonly AddedToken[], bytesOfToken: BytesOfToken) {
     this.name = name;
     this.native = native;
     this.addedTokens = addedTokens;
-    this.bytesOfText = bytesOfText;
-    this.addedById = new Map(addedTokens.map((token) => [token.id, token]));
+    this.bytesOfToken = bytesOfToken;
+    this.addedIds = new Set(addedTokens.map(({ id }) => id));
     this.size = addedTokens.reduce((size, { id }) => Math.max(size, id + 1), native.getVocabSize(true));
   }
 
@@ -82,11 +82,9 @@ class NativeTokenizer implements Tokenizer {
 
   bytesOf(id: number): Uint8Array {
     this.mustBeKnown(id);
-    const added = this.addedById.get(id);
-    if (added !== undefined) return new TextEncoder().encode(added.content);
     const token = this.native.idToToken(id);
     // Vocabularies are padded here and there: such an id stands for nothing.
-    return token === null ? new Uint8Array() : this.bytesOfText(token);
+    return token === null ? new Uint8Array() : this.bytesOfToken(token, this.addedIds.has(id));
   }
 
   private mustBeKnown(id: number): void {

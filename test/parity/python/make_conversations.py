@@ -43,7 +43,7 @@ ARGUMENTS = [
 
 BROKEN_ARGUMENTS = ['{"command": "ls', "[1, 2]", '"text"', "", "not json", "null"]
 
-CONTENTS = PIECES + ["", "   ", "\n\nblank lines around\n\n", "ok", "<think>in content</think>\n\nanswer", "a</think>b", "0", "False"]
+CONTENTS = PIECES + ["", "   ", "\n\nblank lines around\n\n", "  indented\n    more \n", "\n  \u00a0x\u3000\n", "ok", "<think>in content</think>\n\nanswer", "a</think>b", "0", "False"]
 
 
 def make_conversations() -> list[dict]:

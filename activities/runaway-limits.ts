@@ -1,0 +1,20 @@
+import type { RunConfig } from '../core/config/index.ts';
+import type { TrialSpec } from '../core/run/trial.ts';
+
+/** Calls for each of the agent's turns, and besides: an agent may summarise, title, and ask again what it could not read. */
+const CALLS_PER_TURN = 4;
+const CALLS_BESIDE = 100;
+/** Harbor ends an agent at its time; this is only for one that goes on all the same. */
+const TIME_BESIDE_MS = 10 * 60_000;
+
+/**
+ * Where the gateway stops an agent that nothing else has stopped, also one in a sandbox that was given up. An agent that keeps to its turns
+ * and its time never meets them.
+ */
+export function runawayLimits(
+  { rollout }: { readonly rollout: Pick<RunConfig['rollout'], 'episode_timeout_s'> },
+  { maxTurns }: Pick<TrialSpec, 'maxTurns'>,
+) {
+  const wallMs = Math.ceil(rollout.episode_timeout_s * 1000) + TIME_BESIDE_MS;
+  return { maxCalls: CALLS_PER_TURN * maxTurns + CALLS_BESIDE, ...(Number.isFinite(wallMs) ? { maxWallMs: wallMs } : {}) };
+}

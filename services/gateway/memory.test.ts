@@ -1,0 +1,85 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { describe, expect, it } from 'vitest';
+import type { TrialId } from '../../core/ids.ts';
+import type { ChatMessage } from './renderer.ts';
+import { tinyAsciiRenderer } from './renderers/tiny-ascii.ts';
+import { TrialSession } from './session.ts';
+import { assistant, failure, gatewayFixture, user } from './testing/gateway-fixture.ts';
+import { says, scriptedSampler } from './testing/scripted-sampler.ts';
+import { parseChatRequest } from './wire.ts';
+
+const { open, post } = gatewayFixture();
+const MIB = 1024 ** 2;
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+/** Bytes that are held now, in V8's heap and in arrays outside of it. */
+function heldBytes(): number {
+  collectGarbage();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
+}
+
+/** An open trial after 200 turns, its last prompt of about 64,000 ids; requests come as JSON, so that no text is shared with ours. */
+async function longTrial(number: number): Promise<TrialSession> {
+  const answer = 'a'.repeat(99);
+  const session = new TrialSession({
+    trialId: `long-${number}` as TrialId,
+    modelName: 'tiny',
+    sampler: scriptedSampler(says(`${answer}\n`)),
+    renderer: tinyAsciiRenderer(),
+    contextLimitTokens: 131_072,
+    maxTokensPerCall: 200,
+    temperature: 1,
+  });
+  const messages: ChatMessage[] = [{ role: 'user', content: 'go' }];
+  for (let turn = 0; turn < 200; turn++) {
+    const { prompt } = await session.complete(parseChatRequest(JSON.stringify({ messages })), new AbortController().signal);
+    expect(prompt.json.length).toBeGreaterThan(prompt.length); // as an agent is told them
+    messages.push({ role: 'assistant', content: answer }, { role: 'user', content: `${turn} `.padEnd(217, 'o') });
+  }
+  return session;
+}
+
+it('an open trial of 200 turns and 64,000 ids holds less than 3 MiB; a copy of each prompt would be 25', async () => {
+  await longTrial(0);
+  const before = heldBytes();
+  const trials = [await longTrial(1), await longTrial(2), await longTrial(3)];
+  const perTrialMib = (heldBytes() - before) / trials.length / MIB;
+  const prompts = trials[0]?.record().spans.map(({ prompt }) => prompt) ?? [];
+  expect(prompts.at(-1)?.length).toBeGreaterThan(63_000);
+  expect(prompts.reduce((sum, { byteLength }) => sum + byteLength, 0) / MIB).toBeGreaterThan(24);
+  expect(perTrialMib).toBeLessThan(3);
+});
+
+describe('a trial that sends ever new histories', () => {
+  const other = (index: number) => ({ messages: [user(`${index}`.padEnd(40, 'x'))] });
+
+  it('is refused when they take what it may hold, before anything is sampled', async () => {
+    const sampler = scriptedSampler(says('ls\n'));
+    await using session = open(sampler, { maxHistoryBytes: 12_000 });
+    const codes: (string | undefined)[] = [];
+    for (let index = 0; index < 5; index++) codes.push((await failure(await post(session, other(index)))).code);
+    expect(codes).toEqual([undefined, undefined, undefined, 'history_limit_reached', 'history_limit_reached']);
+    expect(sampler.requests).toHaveLength(3);
+    expect(session.record()).toMatchObject({ calls: 3, failure: null });
+  });
+
+  it('is refused as well when it never gets an answer', async () => {
+    await using session = open(scriptedSampler(new Error('down')), { maxHistoryBytes: 2_000 });
+    const statuses: number[] = [];
+    for (let index = 0; index < 6; index++) statuses.push((await post(session, other(index))).status);
+    expect(statuses).toEqual([502, 502, 502, 502, 400, 400]);
+  });
+
+  it('that go on as they were take nothing again', async () => {
+    await using session = open(scriptedSampler(says('ls\n')), { maxHistoryBytes: 7_000, contextLimitTokens: 1000 });
+    const messages = [user('go')];
+    for (let turn = 0; turn < 4; turn++) {
+      expect((await post(session, { messages })).status).toBe(200);
+      messages.push(assistant('ls'), user(`${turn}`));
+    }
+  });
+});
