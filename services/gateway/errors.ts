@@ -63,11 +63,11 @@ function typeOf(status: GatewayError['status']): string {
   return status === 401 ? 'authentication_error' : 'invalid_request_error';
 }
 
-/** The one form that LiteLLM, harbor's terminus-2 and OpenHands all read as "context too long". */
-export function contextOverflow(promptTokens: number, limitTokens: number): GatewayError {
+/** The one form that LiteLLM, harbor's terminus-2 and OpenHands all read as "context too long". `unit` is what the prompt was measured in. */
+export function contextOverflow(prompt: number, limitTokens: number, unit: 'input tokens' | 'characters' = 'input tokens'): GatewayError {
   return new GatewayError(
     'context_length_exceeded',
-    `This model's maximum context length is ${limitTokens} tokens. However, your request has ${promptTokens} input tokens. ` +
+    `This model's maximum context length is ${limitTokens} tokens. However, your request has ${prompt} ${unit}. ` +
       'Please reduce the length of the messages.',
     { param: 'messages' },
   );

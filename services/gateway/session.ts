@@ -1,7 +1,7 @@
 import { CallsInFlight } from './calls-in-flight.ts';
 import { type Completion, noticeOf } from './completion.ts';
 import { ConversationTree, type PlacedPrompt } from './conversation.ts';
-import { GatewayError, invalidRequest, trialEnded } from './errors.ts';
+import { contextOverflow, GatewayError, invalidRequest, trialEnded } from './errors.ts';
 import { HistoryLimit } from './history-limit.ts';
 import { type Reading, readSample } from './reading.ts';
 import { type TrialRecord, TrialRecorder } from './record.ts';
@@ -9,6 +9,7 @@ import { Sampling } from './sampling.ts';
 import { type Stops, stopsOf } from './stops.ts';
 import { TemplateRefusal } from './template/template.ts';
 import type { SampleResult } from './token-sampler.ts';
+import { TextTooLong } from './tokenizer/tokenizer.ts';
 import { TrialKey } from './trial-key.ts';
 import { type Room, TrialLimits } from './trial-limits.ts';
 import type { TrialOptions } from './trial-options.ts';
@@ -151,6 +152,10 @@ export class TrialSession {
   /** Nobody reads what is said to a client that has left; when the trial has ended, the agent should know. */
   #asAnswer(cause: unknown, signal: AbortSignal): GatewayError {
     if (cause instanceof GatewayError) return cause;
+    if (cause instanceof TextTooLong) {
+      this.#recorder.overflowed();
+      return contextOverflow(cause.characters, this.options.contextLimitTokens, 'characters');
+    }
     if (cause instanceof TemplateRefusal)
       return invalidRequest('messages', `messages: the model's chat template refuses them: ${cause.message}`);
     if (signal.aborted)

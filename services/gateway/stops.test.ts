@@ -21,6 +21,7 @@ describe('stop strings', () => {
     ['come several times', ids('a;b;'), [';'], { text: ';', kept: 2, shown: 1, isInside: false }],
     ['are several: the one that ends first', ids('abcd'), ['cd', 'bc'], { text: 'bc', kept: 3, shown: 1, isInside: false }],
     ['are several: the longer of two that end together', ids('abc'), ['c', 'bc'], { text: 'bc', kept: 3, shown: 1, isInside: false }],
+    ['are half a surrogate pair, which is U+FFFD', ids('a\ufffdb'), ['\ud800'], { text: '\ud800', kept: 4, shown: 1, isInside: false }],
     ['are part of no character', ids('\u00e9'), ['\u0029'], null],
   ])('that %s', (_, sampled, texts, cut) => expect(cutAtStop(sampled, texts, vocabulary)).toEqual(cut));
 

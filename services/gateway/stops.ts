@@ -24,9 +24,10 @@ export function cutAtStop(sampled: Int32Array, texts: readonly string[], vocabul
   const pieces = Array.from(sampled, (id) => vocabulary.bytesOf(id));
   const bytes = Buffer.concat(pieces);
   const found = texts
-    .map((text) => ({ text, start: bytes.indexOf(text) }))
+    .map((text) => ({ text, needle: Buffer.from(text) })) // as bytes: given half a surrogate pair as text, Node's search ends the process
+    .map(({ text, needle }) => ({ text, start: bytes.indexOf(needle), length: needle.length }))
     .filter(({ start }) => start >= 0)
-    .map(({ text, start }) => ({ text, start, end: start + Buffer.byteLength(text) }))
+    .map(({ text, start, length }) => ({ text, start, end: start + length }))
     .toSorted((a, b) => a.end - b.end || a.start - b.start)[0];
   if (!found) return null;
   let end = 0;

@@ -31,7 +31,7 @@ export function parseChatRequest(text: string): ChatRequest {
     messages: wire.messages.map(toMessage),
     maxTokens: wire.max_completion_tokens ?? wire.max_tokens ?? null,
     temperature: wire.temperature ?? null,
-    stop: typeof wire.stop === 'string' ? [wire.stop] : (wire.stop ?? []),
+    stop: wire.stop ?? [],
     logprobs: wire.logprobs ?? false,
     tokenIds: wire.return_token_ids ?? false,
     stream: wire.stream ?? false,

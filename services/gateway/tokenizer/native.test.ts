@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { byteLevelFile, pieceFile } from '../testing/made-tokenizers.ts';
 import { loadTokenizer } from './native.ts';
+import { TextTooLong } from './tokenizer.ts';
 
 let root: string;
 let folders = 0;
@@ -35,6 +36,11 @@ test('a text and its ids, with the text of an added token as that token', async 
 test('half a surrogate pair becomes U+FFFD', async () => {
   const tokenizer = await load(byteLevelFile());
   expect(await tokenizer.decode(await tokenizer.encode('\ud800!'))).toBe('\ufffd!');
+});
+
+test('a text that is longer than any context is refused; the library would end the process on some', async () => {
+  const tokenizer = await load(byteLevelFile());
+  await expect(tokenizer.encode(' '.repeat(4_000_001))).rejects.toThrow(new TextTooLong(4_000_001));
 });
 
 test('a file that asks for a shortened or filled-up text is not obeyed', async () => {

@@ -5,7 +5,13 @@ import { Tokenizer as Native } from 'tokenizers';
 import { type BytesOfToken, byteReader } from './bytes.ts';
 import { checkConfigTokens } from './config-tokens.ts';
 import { readTokenizerFile } from './file.ts';
-import type { AddedToken, Tokenizer } from './tokenizer.ts';
+import { type AddedToken, TextTooLong, type Tokenizer } from './tokenizer.ts';
+
+/**
+ * About a million tokens. The library's regular expressions give up on a run of ten million characters of one kind, and with them ends the whole
+ * process; and each million characters takes it seconds.
+ */
+const LONGEST_TEXT = 4_000_000;
 
 /**
  * The tokenizer of a folder's tokenizer.json, by the native library that Python's transformers uses, too. Encoding and decoding run off the
@@ -66,6 +72,7 @@ class NativeTokenizer implements Tokenizer {
   }
 
   async encode(text: string): Promise<Int32Array> {
+    if (text.length > LONGEST_TEXT) throw new TextTooLong(text.length);
     // Half a surrogate pair has no UTF-8; it is U+FFFD in every implementation.
     const encoding = await this.native.encode(text.toWellFormed(), null, { addSpecialTokens: false });
     return Int32Array.from(encoding.getIds());

@@ -17,7 +17,7 @@ export interface Tokenizer {
   /** Ids are 0 … size-1, added tokens included. */
   readonly size: number;
   readonly addedTokens: readonly AddedToken[];
-  /** Adds nothing of its own (no BOS); the text of an added token becomes that token's id, as in every implementation. */
+  /** Adds nothing of its own (no BOS); the text of an added token becomes that token's id, as in every implementation. @throws TextTooLong */
   encode(text: string): Promise<Int32Array>;
   /** Text of ids, control tokens included; bytes that are no UTF-8 become U+FFFD. */
   decode(ids: Int32Array): Promise<string>;
@@ -25,4 +25,14 @@ export interface Tokenizer {
   tokenId(content: string): number | undefined;
   /** The bytes that an id stands for: of a part of a character, only that part's. */
   bytesOf(id: number): Uint8Array;
+}
+
+/** A text that is not encoded, because it is longer than any context holds. */
+export class TextTooLong extends Error {
+  override readonly name = 'TextTooLong';
+  readonly characters: number;
+  constructor(characters: number) {
+    super(`a text of ${characters} characters is too long to be encoded`);
+    this.characters = characters;
+  }
 }
