@@ -44,7 +44,7 @@ function callsKept(ours: readonly ToolCall[], theirs: readonly ToolCall[]): 0 | 
 
 function sameCall(one: ToolCall | undefined, other: ToolCall | undefined): boolean {
   if (one === undefined || other === undefined || one.name !== other.name) return false;
-  return one.arguments === other.arguments || canonicalJson(parsed(one.arguments)) === canonicalJson(parsed(other.arguments));
+  return one.arguments === other.arguments || canonicalText(one.arguments) === canonicalText(other.arguments);
 }
 
 function sameText({ content, reasoning }: ParsedTurn, text: string): boolean {
@@ -57,9 +57,10 @@ function sameTrimmed(one: string, other: string): boolean {
   return one === other || one.trim() === other.trim();
 }
 
-function parsed(text: string): unknown {
+/** What is no JSON, or nested too deeply to be gone through, is only itself. */
+function canonicalText(text: string): string {
   try {
-    return JSON.parse(text);
+    return canonicalJson(JSON.parse(text));
   } catch {
     return text;
   }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { toolsKey } from './canonical.ts';
 import { type FragmentCause, openingCause } from './fragment-cause.ts';
 import { emptyNode, follow, type Known, lengthen, type MessageNode, step, type Turn } from './message-tree.ts';
@@ -39,7 +40,7 @@ export type PlacedPrompt = {
 export class ConversationTree {
   readonly #renderer: ChatRenderer;
   readonly #stopTokens: ReadonlySet<number>;
-  /** By the tools of the request: they stand at the start of every prompt. */
+  /** By a digest of the request's tools, which stand at the start of every prompt. They are not kept: an agent may send megabytes of ever new ones. */
   readonly #roots = new Map<string, MessageNode>();
   readonly #turns: Turn[] = [];
 
@@ -115,7 +116,7 @@ export class ConversationTree {
   }
 
   #rootsFor(tools: readonly ToolDefinition[]): { root: MessageNode; others: MessageNode[] } {
-    const key = toolsKey(tools);
+    const key = createHash('sha256').update(toolsKey(tools)).digest('base64');
     const others = [...this.#roots].filter(([other]) => other !== key).map(([, node]) => node);
     const root = this.#roots.get(key) ?? emptyNode();
     this.#roots.set(key, root);

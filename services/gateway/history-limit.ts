@@ -39,8 +39,8 @@ export class HistoryLimit {
   }
 }
 
-function bytesOf({ content, reasoning = '', toolCalls = [] }: ChatMessage): number {
-  const characters =
-    content.length + reasoning.length + toolCalls.reduce((sum, { arguments: text, name }) => sum + text.length + name.length, 0);
+function bytesOf({ content, reasoning = '', toolCalls = [], toolCallId = '' }: ChatMessage): number {
+  const calls = toolCalls.flatMap(({ id, name, arguments: json }) => [id, name, json]);
+  const characters = [content, reasoning, toolCallId, ...calls].reduce((sum, { length }) => sum + length, 0);
   return MESSAGE_BYTES + CHARACTER_BYTES * characters;
 }

@@ -16,8 +16,8 @@ export function arrayElementTexts(json: string, key: string): string[] {
   return texts;
 }
 
-/** The text of a top-level value; of a key that is written twice, the last one, as `JSON.parse` has it. */
-function valueText(json: string, key: string): string | null {
+/** The text of a top-level value of such an object; of a key that is written twice, the last one, as `JSON.parse` has it. Null: no such key. */
+export function valueText(json: string, key: string): string | null {
   let found: string | null = null;
   let at = afterSpace(json, afterSpace(json, 0) + 1);
   while (json[at] === '"') {

@@ -2,9 +2,13 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import type { TrialId } from '../../core/ids.ts';
+import { ConversationTree } from './conversation.ts';
 import type { ChatMessage } from './renderer.ts';
 import { tinyAsciiRenderer } from './renderers/tiny-ascii.ts';
 import { TrialSession } from './session.ts';
+import { compileChatTemplate } from './template/chat-template.ts';
+import type { TemplateInput } from './template/template.ts';
+import { byteRenderer } from './testing/byte-renderer.ts';
 import { assistant, failure, gatewayFixture, user } from './testing/gateway-fixture.ts';
 import { says, scriptedSampler } from './testing/scripted-sampler.ts';
 import { parseChatRequest } from './wire.ts';
@@ -74,6 +78,15 @@ describe('a trial that sends ever new histories', () => {
     expect(statuses).toEqual([502, 502, 502, 502, 400, 400]);
   });
 
+  it('is refused by what its messages take, whatever part of them is large', async () => {
+    const renderer = byteRenderer();
+    const id = 'i'.repeat(1_000);
+    const call = { id, type: 'function', function: { name: 'f', arguments: '{}' } };
+    const messages = [user('go'), { role: 'assistant', content: '', tool_calls: [call] }, { role: 'tool', content: '', tool_call_id: id }];
+    await using session = open(scriptedSampler(says('ls\n')), { renderer, maxHistoryBytes: 5_000, contextLimitTokens: 1000 });
+    expect(await failure(await post(session, { messages }))).toMatchObject({ code: 'history_limit_reached' });
+  });
+
   it('that go on as they were take nothing again', async () => {
     await using session = open(scriptedSampler(says('ls\n')), { maxHistoryBytes: 7_000, contextLimitTokens: 1000 });
     const messages = [user('go')];
@@ -81,5 +94,38 @@ describe('a trial that sends ever new histories', () => {
       expect((await post(session, { messages })).status).toBe(200);
       messages.push(assistant('ls'), user(`${turn}`));
     }
+  });
+});
+
+describe('what was read once and may be needed again', () => {
+  const template = compileChatTemplate('', { nowMs: 0 });
+  const render = (input: Partial<TemplateInput>) => template.render({ messages: [], tools: [], addGenerationPrompt: true, ...input });
+
+  it('is little, though arguments may be ever new and take much more memory than their text', () => {
+    const numbers = '1,'.repeat(7_000);
+    const before = heldBytes();
+    for (let index = 0; index < 400; index++)
+      render({
+        messages: [{ role: 'assistant', content: '', toolCalls: [{ id: '', name: 'f', arguments: `{"a": [${numbers}${index}]}` }] }],
+      });
+    expect((heldBytes() - before) / MIB).toBeLessThan(60);
+  });
+
+  it('does not hold the request that it was a part of', () => {
+    const before = heldBytes();
+    for (let index = 0; index < 12; index++) {
+      const body = JSON.stringify([{ name: `a tool of some length ${index}` }, ' '.repeat(4 * MIB)]);
+      render({ tools: [{ json: body.slice(1, body.indexOf('}') + 1) }] });
+    }
+    expect((heldBytes() - before) / MIB).toBeLessThan(10);
+  });
+
+  it('is not the tools of every call of a trial', async () => {
+    const tree = new ConversationTree(byteRenderer());
+    const before = heldBytes();
+    for (let index = 0; index < 12; index++)
+      await tree.prompt([{ role: 'user', content: 'go' }], [{ json: `{"${index}": "${'x'.repeat(2 * MIB)}"}` }]);
+    expect((heldBytes() - before) / MIB).toBeLessThan(12);
+    expect(tree).toBeDefined();
   });
 });

@@ -58,16 +58,24 @@ function argumentsValue(json: string): Value {
 
 /**
  * Tools, and the arguments of earlier turns, come with every request of a conversation. Templates cannot change values, so what was read
- * once is used again; some megabytes of text at most are kept.
+ * once is used again. What is read may take thirty times the memory of its text, so about a million characters are kept.
  */
 const known = new Map<string, Value>();
-const KNOWN_LIMIT = 2_048;
+const KNOWN_CHARACTERS = 1_000_000;
 const LONGEST_KNOWN = 16_384;
+let knownCharacters = 0;
 
 function readOnce(json: string): Value {
-  const value = known.get(json) ?? fromJson(json);
-  if (json.length > LONGEST_KNOWN) return value;
-  if (known.size >= KNOWN_LIMIT) known.clear();
-  known.set(json, value);
+  const before = known.get(json);
+  if (before !== undefined) return before;
+  if (json.length > LONGEST_KNOWN) return fromJson(json);
+  if (knownCharacters + json.length > KNOWN_CHARACTERS) {
+    known.clear();
+    knownCharacters = 0;
+  }
+  const own = structuredClone(json); // a part of a text holds the whole of it: the request's body
+  const value = fromJson(own);
+  known.set(own, value);
+  knownCharacters += own.length;
   return value;
 }
