@@ -26,7 +26,8 @@ export async function download({ repo, revision }: RepoName, { endpoint, token }
   const hub = { ...(endpoint === null ? {} : { hubUrl: endpoint }), ...(token === null ? {} : { accessToken: token }) };
   const { sha: commit } = await modelInfo({ name: repo, revision, additionalFields: ['sha'], ...hub });
   const listed: readonly Listed[] = await pathsInfo({ repo, revision: commit, paths: [...TOKENIZER_FILES], ...hub });
-  for (const file of listed) {
+  // Without tokenizer.json a folder is not taken for whole, so it comes last: of a download that was killed no half is used.
+  for (const file of listed.toSorted((a, b) => Number(isLast(a)) - Number(isLast(b)))) {
     // Over plain HTTP: its chunked protocol pays for weights, not for these.
     const blob = await downloadFile({ repo, revision: commit, path: file.path, xet: false, ...hub });
     if (blob === null) continue;
@@ -37,6 +38,8 @@ export async function download({ repo, revision }: RepoName, { endpoint, token }
   await cache.pointTo(revision, commit);
   return { folder: cache.folderOf(commit), commit };
 }
+
+const isLast = ({ path }: Listed) => path === 'tokenizer.json';
 
 function refuseDamaged({ path, size, oid, lfs }: Listed, bytes: Uint8Array): void {
   if (bytes.length !== size) throw new DamagedDownload(`${path}: ${bytes.length} of ${size} bytes came`);

@@ -36,6 +36,19 @@ const failed = (found: Promise<unknown>) =>
 /** Every name below the cache, for what must not be left there. */
 const names = () => readdirSync(root, { recursive: true }).map(String);
 
+it.each(['hub.example.org', 'not a url', 'http://user:secret@'])(
+  'an HF_ENDPOINT that is no address (%s) is said to be none',
+  async (endpoint) => {
+    const error = await failed(new ModelFiles({ ...access, endpoint }).find(MODEL));
+    expect(error).toMatchObject({
+      name: 'ModelFilesUnavailable',
+      mayPass: false,
+      message: expect.stringContaining('HF_ENDPOINT is no URL'),
+    });
+    expect(error.message).not.toContain('secret');
+  },
+);
+
 describe('from the hub', () => {
   it('the tokenizer files come into the cache, in the layout of its own tools, and nothing else does', async () => {
     expect(await new ModelFiles(access).find(MODEL)).toEqual({ folder: snapshot(), commit: COMMIT, from: 'hub' });
@@ -51,6 +64,14 @@ describe('from the hub', () => {
     expect(await new ModelFiles({ ...access, offline: true }).find(MODEL)).toEqual({ folder: snapshot(), commit: COMMIT, from: 'cache' });
     expect(await new ModelFiles(access).find(MODEL, { commit: COMMIT })).toMatchObject({ from: 'cache' });
     expect(hub.seen).toHaveLength(length);
+  });
+
+  it('nothing is used of a download by commit that stopped half way', async () => {
+    hub.breakOff = 'generation_config.json';
+    await failed(new ModelFiles(access).find(MODEL, { commit: COMMIT }));
+    hub.breakOff = null;
+    expect(await new ModelFiles(access).find(MODEL, { commit: COMMIT })).toMatchObject({ from: 'hub' });
+    expect(readdirSync(snapshot())).toContain('generation_config.json');
   });
 
   it('a state that is asked for by its commit is fetched as that', async () => {

@@ -70,6 +70,12 @@ const notARepository = (model: string) =>
 
 /** The token is in none of these: the client's messages are those of the hub, and the rest says what it was sent for. */
 function asUnavailable(model: string, { repo, revision }: RepoName, looked: string, cause: unknown, { token, endpoint }: HubAccess): Error {
+  if (endpoint !== null && !URL.canParse(endpoint))
+    return new ModelFilesUnavailable(
+      model,
+      `${intro(model)}${looked}, and HF_ENDPOINT is no URL. Set it to one with https://, or unset it`,
+      { cause },
+    );
   const hub = endpoint === null ? 'the hub' : `the hub at ${new URL(endpoint).host}`;
   const fail = (what: string, mayPass = false) =>
     new ModelFilesUnavailable(model, `${intro(model)}${looked}, and ${what}. ${remedy(model)}`, { mayPass, cause });
