@@ -87,6 +87,18 @@ test("a template's own refusal is told in its words, any other failure as one of
   expect(() => compileChatTemplate('{% if %}', NOW)).toThrow();
 });
 
+test.each([
+  ['does not end', '{% for a in range(3000) %}{% for b in range(3000) %}{% endfor %}{% endfor %}', 'more than 5000000 rounds'],
+  [
+    'chooses without end',
+    '{% for a in range(3000) %}{% for b in range(3000) if false %}{% endfor %}{% endfor %}',
+    'more than 5000000 rounds',
+  ],
+  ['counts very far', '{% for i in range(10**9) %}{% endfor %}', 'Range too big'],
+])('a template that %s is stopped', (_, source, message) => {
+  expect(() => render(source, {})).toThrow(message);
+});
+
 test('chat_template.jinja goes before the config; special tokens are texts or objects', async () => {
   const config = {
     chat_template: 'old',

@@ -9,10 +9,18 @@ import { testNamed } from './tests.ts';
 import { boolean, dict, integer, isNone, isTrue, isUndefined, keyOf, text, tuple, UNDEFINED, type Value } from './values.ts';
 
 /**
+ * About five seconds, in which the process does nothing else. Some templates look through all messages at each message: thousands of them, or a
+ * template that never ends, would stop everything. Counted, not timed, so that the same conversation is always refused or never.
+ */
+const MOST_ROUNDS = 5_000_000;
+
+/**
  * The engine's interpreter with Python's answers: what values print as, operators, attributes, filters, tests, and the scope of loops.
  * Macros, assignments, calls and the rest stay the engine's own.
  */
 export class PythonInterpreter extends Interpreter {
+  private rounds = 0;
+
   override evaluate(statement: Statement | undefined, scope: Scope): Value {
     if (statement === undefined) return UNDEFINED;
     const node = nodeOf(statement);
@@ -62,6 +70,9 @@ export class PythonInterpreter extends Interpreter {
   private readonly loopRun: LoopRun = {
     evaluate: (statement, scope) => this.evaluate(statement, scope),
     block: (statements, scope) => this.block(statements, scope),
+    countRound: () => {
+      if (++this.rounds > MOST_ROUNDS) throw new RangeError(`its loops have more than ${MOST_ROUNDS} rounds`);
+    },
   };
 
   /** The text of statements in turn. What was said before a `break` or `continue` goes along with it. */

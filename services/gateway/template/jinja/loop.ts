@@ -41,6 +41,8 @@ class Loop {
 export type LoopRun = {
   evaluate(statement: Statement, scope: Scope): Value;
   block(statements: readonly Statement[], scope: Scope): string;
+  /** To be told of each round. @throws RangeError when a template never ends */
+  countRound(): void;
 };
 
 /** A `for` loop's text. Each round has a scope of its own: what it sets is gone in the next. */
@@ -49,6 +51,7 @@ export function runLoop({ loopvar, iterable, body, defaultBlock, usesLoop }: For
   if (items.length === 0) return run.block(defaultBlock, scope);
   let said = '';
   for (const [index, item] of items.entries()) {
+    run.countRound();
     const round = new InnerScope(scope);
     bind(loopvar, item, round);
     if (usesLoop !== false) round.setVariable('loop', new Loop(items, index));
@@ -68,6 +71,7 @@ function loopItems(iterable: Statement, loopvar: Statement, scope: Scope, run: L
   const node = nodeOf(iterable);
   if (node.type !== 'SelectExpression') return itemsOf(run.evaluate(iterable, scope));
   return itemsOf(run.evaluate(node.lhs, scope)).filter((item) => {
+    run.countRound();
     const round = new InnerScope(scope);
     bind(loopvar, item, round);
     return isTrue(run.evaluate(node.test, round));

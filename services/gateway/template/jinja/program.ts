@@ -89,10 +89,14 @@ function globalsAt(nowMs: number): Scope {
   return scope;
 }
 
+/** As in the sandbox of Jinja2. */
+const LONGEST_RANGE = 100_000;
+
 function range(args: readonly Value[]): Value[] {
   const [first = 0, second, step = 1] = args.map((value) => (isNumber(value) ? Number(value.value) : Number.NaN));
   const [start, stop] = second === undefined ? [0, first] : [first, second];
   const count = Math.ceil((stop - start) / step);
   if (!Number.isFinite(count)) throw new TypeError('range() takes whole numbers');
+  if (count > LONGEST_RANGE) throw new RangeError(`Range too big. The sandbox blocks ranges larger than MAX_RANGE (${LONGEST_RANGE}).`);
   return Array.from({ length: Math.max(0, count) }, (_, index) => integer(start + index * step));
 }
