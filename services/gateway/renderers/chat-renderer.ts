@@ -47,8 +47,7 @@ export async function chatRenderer(options: ChatRendererOptions): Promise<ChatRe
     name,
     tokenizer: tokenizer.name,
     stopTokens,
-    supportsTools: noTools === null,
-    ...(noTools === null ? {} : { noTools }),
+    noTools,
     vocabulary: {
       size: tokenizer.size,
       idToString: (id) => textOf(tokenizer, Int32Array.of(id)),
