@@ -155,7 +155,7 @@ it('a trial of a real model is one sequence of the ids it sampled, and its trans
   const trial = await inActivity('trial', 1, () => runTrial(spec as TrialSpec));
 
   expect(said).toEqual(TURNS.map(([, text]) => text));
-  expect(trial).toMatchObject({ calls: 3, fragments: 1, maskedTokens: 0, overflow: false, reward: 1 });
+  expect(trial).toMatchObject({ calls: 3, fragmentCauses: {}, maskedTokens: 0, overflow: false, reward: 1 });
   const { spans } = decodeEpisode(await project.blobs.get(trial.spans ?? expect.fail('no spans')));
   const [first, second, third] = spans;
   if (!first || !second || !third) expect.fail('three calls');
