@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { toolsKey } from '../canonical.ts';
 import type { CallText, Family } from '../families/family.ts';
 import { familyOf } from '../families/family-of.ts';
-import { opensReasoning, piecesOf, textOf } from '../families/pieces.ts';
+import { escaped, opensReasoning, piecesOf, textOf } from '../families/pieces.ts';
 import { toolShapes } from '../families/tool-shapes.ts';
-import type { ChatMessage, ChatRenderer, ParseContext, ParsedTurn, ToolCall } from '../renderer.ts';
+import type { ChatRenderer, ParseContext, ParsedTurn, ToolCall } from '../renderer.ts';
 import type { ChatTemplate } from '../template/template.ts';
 import type { AddedToken, Tokenizer } from '../tokenizer/tokenizer.ts';
 import { inForm } from './chat-forms.ts';
@@ -57,7 +57,7 @@ export async function chatRenderer(options: ChatRendererOptions): Promise<ChatRe
     render: async (messages, { tools, addGenerationPrompt }) =>
       tokenizer.encode(template.render({ messages: inForm(messages, habits.form), tools, addGenerationPrompt })),
     extend: (request) => extend({ template, tokenizer, family, habits, pieces, retain }, request),
-    lookAlikes: (messages) => messages.reduce((count, message) => count + countIn(message, controls), 0),
+    lookAlikes: (messages) => messages.reduce((count, { content }) => count + (content.match(controls)?.length ?? 0), 0),
     parse(sampled, context) {
       const last = sampled.at(-1);
       const closed = last !== undefined && stops.has(last);
@@ -126,12 +126,7 @@ function controlPattern(added: readonly AddedToken[], family: Family): RegExp {
       ({ content, special }) =>
         content.trim() !== '' && (special || family.markers.includes(content) || /^<\/?(?:[|｜]|tool_)/.test(content)),
     )
-    .map(({ content }) => content.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+    .map(({ content }) => escaped(content))
     .sort((one, other) => other.length - one.length);
   return new RegExp(texts.length > 0 ? texts.join('|') : '(?!)', 'g');
-}
-
-function countIn({ content, reasoning, toolCalls }: ChatMessage, controls: RegExp): number {
-  const texts = [content, reasoning ?? '', ...(toolCalls ?? []).map((call) => call.arguments)];
-  return texts.reduce((count, text) => count + (text.match(controls)?.length ?? 0), 0);
 }
