@@ -173,9 +173,11 @@ it('a trial of a real model is one sequence of the ids it sampled, and its trans
   );
 
   const files = project.folderOf(record);
-  await writeSamples(1, [{ trial, score: null }], record, { blobs: project.blobs, files, rendererOf });
+  const split = { ...trial, fragmentCauses: { retry: 2, branch: 1 } };
+  await writeSamples(1, [{ trial: split, score: null }], record, { blobs: project.blobs, files, rendererOf });
   const text = new TextDecoder().decode((await project.objects.get('runs/first/files/samples-step-0001.md')) ?? new Uint8Array());
   expect(text).toContain(`⟦${TURNS[0].join('')}<|im_end|>⟧`);
+  expect(text).toContain(`${trial.trialId}: reward 1, done, split: 2 × retry, 1 × branch\n`);
   expect(text).not.toContain('\ufffd');
 });
 
