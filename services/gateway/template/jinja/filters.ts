@@ -1,139 +1,115 @@
-import { pairsOf } from './attributes.ts';
-import { itemsOf, lengthOf } from './iterate.ts';
-import { listFilter } from './list-filters.ts';
-import { toText } from './python-text.ts';
-import { strip } from './spaces.ts';
-import { capitalize, replace } from './text-methods.ts';
-import { type JsonStyle, PLAIN_JSON, toJson } from './to-json.ts';
+import { type Arguments, Environment } from './engine.ts';
+import { type JsonStyle, toJson } from './json.ts';
+import { areEqual, isIn } from './operators.ts';
+import { strip, toText } from './python-text.ts';
 import {
-  type DictValue,
-  float,
-  generator,
+  fromKey,
   integer,
   isDict,
-  isInteger,
-  isNone,
+  isList,
   isNumber,
   isText,
   isTrue,
   isUndefined,
+  itemsOf,
+  type Key,
   list,
-  safeText,
+  SafeText,
   text,
-  typeName,
+  UNDEFINED,
   type Value,
 } from './values.ts';
 
-/** What a filter is given besides its value. */
-export type FilterArguments = { readonly positional: readonly Value[]; readonly named: ReadonlyMap<string, Value> };
-export type Filter = (value: Value, given: FilterArguments) => Value;
+/** `apply` is for `map`, which applies the filter of a name. */
+export type Filter = (value: Value, given: Arguments, apply: (value: Value, name: string) => Value) => Value;
 
-const FILTERS: Readonly<Record<string, Filter>> = {
-  safe: (value) => safeText(toText(value)),
-  string: (value) => (isText(value) ? value : text(toText(value))),
-  tojson: (value, given) => text(toJson(value, styleOf(given))),
-  default: defaultTo,
-  d: defaultTo,
-  length: (value) => integer(lengthOf(value)),
-  count: (value) => integer(lengthOf(value)),
-  items: (value) => generator(isUndefined(value) ? [] : pairsOf(mustBeDict(value).value)),
-  trim: (value, given) => text(strip(toText(value), isGiven(given, 0, 'chars') ? toText(argument(given, 0, 'chars')) : null)),
-  upper: (value) => text(toText(value).toUpperCase()),
-  lower: (value) => text(toText(value).toLowerCase()),
-  capitalize: (value) => text(capitalize(toText(value))),
-  title: (value) => text(toText(value).replace(/[^-\s([{<]+/g, capitalize)),
-  replace: (value, given) =>
-    text(replace(toText(value), toText(argument(given, 0, 'old')), toText(argument(given, 1, 'new')), countOf(given))),
-  indent: (value, given) => text(indent(toText(value), given)),
-  int: (value, given) => toInteger(value, given),
-  float: (value, given) => toFloat(value, given),
-  abs: (value) => (isInteger(value) ? integer(Math.abs(value.value)) : float(Math.abs(numberOf(value)))),
-  round: (value, given) => float(rounded(numberOf(value), isGiven(given, 0, 'precision') ? numberOf(argument(given, 0, 'precision')) : 0)),
-  list: (value) => list([...itemsOf(value)]),
-};
+/** The arguments that these filters are given by name; any other is refused, not passed over. */
+export const ARGUMENT_NAMES: ReadonlySet<string> = new Set(['attribute', 'ensure_ascii', 'indent']);
 
-/** @throws SyntaxError for a name that is no filter. */
-export function filterNamed(name: string): Filter {
-  const filter = Object.hasOwn(FILTERS, name) ? FILTERS[name] : listFilter(name);
-  if (filter === undefined) throw new SyntaxError(`No filter named '${name}'.`);
-  return filter;
+/** Filters that the engine lacks, or that answer otherwise in Python. */
+export const FILTERS: ReadonlyMap<string, Filter> = new Map<string, Filter>([
+  ['string', (value) => text(toText(value))],
+  ['safe', (value) => new SafeText(toText(value))],
+  ['upper', (value) => text(toText(value).toUpperCase())],
+  ['lower', (value) => text(toText(value).toLowerCase())],
+  ['trim', (value, [[characters]]) => text(strip(toText(value), characters && toText(characters)))],
+  ['tojson', (value, given) => text(toJson(value, jsonStyle(given)))],
+  ['length', (value) => integer(lengthOf(value))],
+  ['list', (value) => list(itemsOf(value))],
+  [
+    'join',
+    (value, [[separator]]) =>
+      text(
+        itemsOf(value)
+          .map(toText)
+          .join(separator ? toText(separator) : ''),
+      ),
+  ],
+  ['min', (value) => itemsOf(value).reduce((least, item) => (Number(item.value) < Number(least.value) ? item : least))],
+  ['dictsort', (value) => list(sortedPairs(value))],
+  ['map', mapped],
+  ['select', (value, [[test, other]]) => chosen(value, true, test, other)],
+  ['reject', (value, [[test, other]]) => chosen(value, false, test, other)],
+  ['selectattr', (value, [[path, test, other]]) => chosen(value, true, test, other, path)],
+  ['rejectattr', (value, [[path, test, other]]) => chosen(value, false, test, other, path)],
+]);
+
+/** `len(value)`: a text's characters, not its UTF-16 units. */
+function lengthOf(value: Value): number {
+  if (isText(value)) return value.value.length - (value.value.match(/[\ud800-\udbff][\udc00-\udfff]/g)?.length ?? 0);
+  return isDict(value) ? value.value.size : itemsOf(value).length;
 }
 
-/** An argument by position or by name. */
-export function argument({ positional, named }: FilterArguments, index: number, name: string): Value {
-  const given = positional[index] ?? named.get(name);
-  if (given === undefined) throw new TypeError(`a filter lacks its argument '${name}'`);
-  return given;
+function jsonStyle([, named]: Arguments): JsonStyle {
+  const indent = named.get('indent');
+  return {
+    ensureAscii: isTrue(named.get('ensure_ascii') ?? UNDEFINED),
+    indent: indent?.type === 'IntegerValue' ? ' '.repeat(Number(indent.value)) : null,
+  };
 }
 
-export const isGiven = ({ positional, named }: FilterArguments, index: number, name: string): boolean =>
-  positional.length > index || named.has(name);
-
-/** A yes-or-no argument; false when it is not given. */
-export const isSet = (given: FilterArguments, index: number, name: string): boolean =>
-  isGiven(given, index, name) && isTrue(argument(given, index, name));
-
-function defaultTo(value: Value, given: FilterArguments): Value {
-  if (!isUndefined(value) && !(isSet(given, 1, 'boolean') && !isTrue(value))) return value;
-  return isGiven(given, 0, 'default_value') ? argument(given, 0, 'default_value') : text('');
+/** Entries by their keys; upper and lower case count as one. */
+function sortedPairs(value: Value): Value[] {
+  if (!isDict(value)) throw new TypeError(`${value.type} has no entries`);
+  const folded = (key: Key) => (typeof key === 'string' ? key.toLowerCase() : key);
+  const pairs = Array.from(value.value).sort(([a], [b]) => (folded(a) < folded(b) ? -1 : Number(folded(a) > folded(b))));
+  return pairs.map(([key, item]) => list([fromKey(key), item]));
 }
 
-function styleOf(given: FilterArguments): JsonStyle {
-  const separators = isGiven(given, 2, 'separators') ? argument(given, 2, 'separators') : undefined;
-  const indent = isGiven(given, 1, 'indent') ? indentOf(argument(given, 1, 'indent')) : null;
-  const style = { ...PLAIN_JSON, ensureAscii: isSet(given, 0, 'ensure_ascii'), sortKeys: isSet(given, 3, 'sort_keys'), indent };
-  if (separators === undefined || isNone(separators)) return indent === null ? style : { ...style, itemSeparator: ',' };
-  const [itemSeparator, keySeparator] = itemsOf(separators).map(toText);
-  if (itemSeparator === undefined || keySeparator === undefined) throw new TypeError('tojson: separators are two texts');
-  return { ...style, itemSeparator, keySeparator };
+function mapped(value: Value, [[name = UNDEFINED], named]: Arguments, apply: Parameters<Filter>[2]): Value {
+  const path = named.get('attribute');
+  return list(itemsOf(value).map((item) => (path ? entryOf(item, path) : apply(item, toText(name)))));
 }
 
-function indentOf(value: Value): string | null {
-  if (isNone(value)) return null;
-  return isText(value) ? value.value : ' '.repeat(Math.max(0, numberOf(value)));
+/** Items that pass a test (being true, when none is named), or whose entry passes it. None has no items here. */
+function chosen(value: Value, wanted: boolean, test: Value | undefined, other = UNDEFINED, path?: Value): Value {
+  const passes = test ? testNamed(toText(test)) : isTrue;
+  return list((isTrue(value) ? itemsOf(value) : []).filter((item) => passes(path ? entryOf(item, path) : item, other) === wanted));
 }
 
-function indent(value: string, given: FilterArguments): string {
-  const width = isGiven(given, 0, 'width') ? argument(given, 0, 'width') : integer(4);
-  const margin = isText(width) ? width.value : ' '.repeat(numberOf(width));
-  const indented = (line: string) => (line === '' && !isSet(given, 2, 'blank') ? line : margin + line);
-  const [head = '', ...rest] = value.split('\n');
-  return [isSet(given, 1, 'first') ? indented(head) : head, ...rest.map(indented)].join('\n');
-}
+const entryOf = (item: Value, path: Value): Value =>
+  toText(path)
+    .split('.')
+    .reduce((found, step) => (isDict(found) ? found.value.get(step) : undefined) ?? UNDEFINED, item);
 
-function countOf(given: FilterArguments): number {
-  return isGiven(given, 2, 'count') && !isNone(argument(given, 2, 'count')) ? numberOf(argument(given, 2, 'count')) : -1;
-}
+type Test = (value: Value, other: Value) => boolean;
+const isSequence: Test = (value) => isList(value) || isText(value) || isDict(value) || isUndefined(value);
 
-function toInteger(value: Value, given: FilterArguments): Value {
-  if (isInteger(value)) return value;
-  if (isNumber(value)) return integer(Math.trunc(Number(value.value)));
-  const digits = isText(value) ? /^[+-]?\d+(?:_\d+)*(?:\.\d*)?$/.exec(strip(value.value, null))?.[0] : undefined;
-  if (digits !== undefined) return integer(Number.parseInt(digits.replaceAll('_', ''), 10));
-  return isGiven(given, 0, 'default') ? argument(given, 0, 'default') : integer(0);
-}
+/** The engine's tests (`x is …`), and those that it lacks or that answer otherwise in Python. */
+const TESTS: ReadonlyMap<string, Test> = new Map<string, Test>([
+  ...new Environment().tests,
+  ['iterable', isSequence],
+  ['sequence', isSequence],
+  ['number', isNumber],
+  ['float', (value) => value.type === 'FloatValue'],
+  ['eq', areEqual],
+  ['equalto', areEqual],
+  ['in', isIn],
+]);
 
-function toFloat(value: Value, given: FilterArguments): Value {
-  if (isNumber(value)) return float(Number(value.value));
-  const digits = isText(value) ? strip(value.value, null) : '';
-  if (digits !== '' && Number.isFinite(Number(digits))) return float(Number(digits));
-  return isGiven(given, 0, 'default') ? argument(given, 0, 'default') : float(0);
-}
-
-/** Half goes to the even neighbour, as in Python. */
-function rounded(value: number, places: number): number {
-  const scaled = value * 10 ** places;
-  const floor = Math.floor(scaled);
-  const up = scaled - floor > 0.5 || (scaled - floor === 0.5 && floor % 2 !== 0);
-  return (up ? floor + 1 : floor) / 10 ** places;
-}
-
-function numberOf(value: Value): number {
-  if (!isNumber(value)) throw new TypeError(`a number is needed, not '${typeName(value)}'`);
-  return Number(value.value);
-}
-
-function mustBeDict(value: Value): DictValue {
-  if (!isDict(value)) throw new TypeError('Can only get item pairs from a mapping.');
-  return value;
+/** @throws SyntaxError for a name that is no test. */
+export function testNamed(name: string): Test {
+  const test = TESTS.get(name);
+  if (test === undefined) throw new SyntaxError(`No test named '${name}'.`);
+  return test;
 }
