@@ -1,6 +1,6 @@
 import { readTokenizerConfig } from './config.ts';
 import { RESERVED, variablesOf } from './input.ts';
-import { fromJson } from './jinja/json.ts';
+import { fromJson } from './jinja/from-json.ts';
 import { type Program, RaisedByTemplate, readProgram } from './jinja/program.ts';
 import { text, type Value } from './jinja/values.ts';
 import { type ChatTemplate, type TemplateInput, TemplateRefusal } from './template.ts';

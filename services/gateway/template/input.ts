@@ -1,5 +1,5 @@
 import type { ToolCall } from '../renderer.ts';
-import { fromJson } from './jinja/json.ts';
+import { fromJson } from './jinja/from-json.ts';
 import { boolean, dict, isDict, list, NONE, text, type Value } from './jinja/values.ts';
 import type { TemplateInput, TemplateMessage } from './template.ts';
 

@@ -2,10 +2,10 @@ import * as jinja from '@huggingface/jinja';
 
 /**
  * What is used of the engine, in types of ours: the package's own declarations import one another without file endings, which Node's module
- * rules do not resolve. The interpreter's inner methods are no public part of the package; they hold for the version that is pinned.
+ * rules do not resolve.
  */
 
-/** Any value inside a template. */
+/** Any value inside a template. All but `LoopValue` are the engine's own. */
 export type Value =
   | TextValue
   | Typed<'IntegerValue', number | bigint> // a bigint where a double would lose digits
@@ -24,7 +24,7 @@ type WithMethods = { readonly builtins: ReadonlyMap<string, Value> };
 export type TextValue = Typed<'StringValue', string> & WithMethods;
 export type ListValue = Typed<'ArrayValue' | 'TupleValue', readonly Value[]>;
 export type DictValue = Typed<'ObjectValue', ReadonlyMap<Key, Value>> & WithMethods;
-/** `loop` inside a loop: where it is among its items. Of our own making. */
+/** `loop` inside a loop: where it is among its items. */
 export type LoopValue = Typed<'LoopValue', { readonly items: readonly Value[]; readonly index: number }>;
 /** A dict's key: texts, and numbers where a template's own literal has them. */
 export type Key = string | number;
@@ -37,51 +37,42 @@ export type Scope = {
   setVariable(name: string, value: Value): Value;
 };
 
-/** A part of a parsed template. Only those are told apart that Python reads differently from the engine; `Known` is ours: a value as it is. */
+/** A part of a parsed template, of those that Python reads differently. `Known` is ours: a value that was found before. */
 export type Part =
   | { readonly type: 'Break' | 'Continue' | 'SliceExpression' }
   | Name
   | Call
   | Member
+  | Binary
+  | For
   | Typed<'TupleLiteral', readonly Part[]>
   | Typed<'ObjectLiteral', ReadonlyMap<Part, Part>>
   | Typed<'Known', Value>
   | (Typed<'StringLiteral' | 'IntegerLiteral', unknown> & { made?: Value })
+  | { readonly type: 'If'; readonly test: Part; readonly body: readonly Part[]; readonly alternate: readonly Part[] }
+  | { readonly type: 'UnaryExpression'; readonly operator: Word; readonly argument: Part }
+  | { readonly type: 'TestExpression'; readonly operand: Part; readonly negate: boolean; readonly test: Word }
   | { readonly type: 'SelectExpression'; readonly lhs: Part; readonly test: Part };
 
+type Word = { readonly value: string };
 export type Name = Typed<'Identifier', string>;
 export type Call = { readonly type: 'CallExpression'; readonly callee: Name; readonly args: readonly Part[] };
 export type Member = { readonly type: 'MemberExpression'; readonly object: Part; readonly property: Part; readonly computed: boolean };
-export type Binary = { readonly operator: { readonly value: string }; readonly left: Part; readonly right: Part };
-export type Unary = { readonly operator: { readonly value: string }; readonly argument: Part };
-export type If = { readonly test: Part; readonly body: readonly Part[]; readonly alternate: readonly Part[] };
-export type Test = { readonly operand: Part; readonly negate: boolean; readonly test: { readonly value: string } };
-export type For = {
-  readonly loopvar: Part;
-  readonly iterable: Part;
-  readonly body: readonly Part[];
-  readonly defaultBlock: readonly Part[];
-};
+export type Binary = { readonly type: 'BinaryExpression'; readonly operator: Word; readonly left: Part; readonly right: Part };
+type Loop = { readonly loopvar: Part; readonly iterable: Part; readonly body: readonly Part[]; readonly defaultBlock: readonly Part[] };
+export type For = Loop & { readonly type: 'For' };
 
 /** Arguments by position, and by name. */
 export type Arguments = readonly [readonly Value[], ReadonlyMap<string, Value>];
 
+/** All but `evaluate` are no public part of the package: they hold for the version that is pinned. */
 type EngineInterpreter = {
   evaluate(part: Part | undefined, scope: Scope): Value;
   evaluateBlock(parts: readonly Part[], scope: Scope): Value;
-  evaluateIf(choice: If, scope: Scope): Value;
-  evaluateUnaryExpression(unary: Unary, scope: Scope): Value;
-  evaluateIdentifier(name: Name, scope: Scope): Value;
-  evaluateMemberExpression(member: Member, scope: Scope): Value;
-  evaluateSliceExpression(of: Value, slice: Part, scope: Scope): Value;
-  evaluateBinaryExpression(binary: Binary, scope: Scope): Value;
-  evaluateTestExpression(test: Test, scope: Scope): Value;
-  evaluateFor(loop: For, scope: Scope): Value;
   evaluateArguments(args: readonly Part[], scope: Scope): Arguments;
   applyFilter(value: Value, filter: Name | Call, scope: Scope): Value;
 };
-
-/** The engine's scope; `set` makes an engine's value of a JavaScript one. */
+/** `set` makes an engine's value of a JavaScript one. */
 type EngineScope = Scope & { set(name: string, value: unknown): Value; readonly tests: ReadonlyMap<string, (value: Value) => boolean> };
 
 export const Environment: new () => EngineScope = jinja.Environment;

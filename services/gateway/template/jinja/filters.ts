@@ -1,50 +1,23 @@
-import { type Arguments, Environment } from './engine.ts';
-import { type JsonStyle, toJson } from './json.ts';
-import { areEqual, isIn } from './operators.ts';
-import { strip, toText } from './python-text.ts';
-import {
-  fromKey,
-  integer,
-  isDict,
-  isList,
-  isNumber,
-  isText,
-  isTrue,
-  isUndefined,
-  itemsOf,
-  type Key,
-  list,
-  SafeText,
-  text,
-  UNDEFINED,
-  type Value,
-} from './values.ts';
+import type { Arguments, Key, Value } from './engine.ts';
+import { testNamed } from './operators.ts';
+import { strip, toJson, toText } from './python-text.ts';
+import { fromKey, integer, isDict, isText, isTrue, itemsOf, list, SafeText, text, UNDEFINED } from './values.ts';
 
-/** `apply` is for `map`, which applies the filter of a name. */
-export type Filter = (value: Value, given: Arguments, apply: (value: Value, name: string) => Value) => Value;
-
-/** The arguments that these filters are given by name; any other is refused, not passed over. */
-export const ARGUMENT_NAMES: ReadonlySet<string> = new Set(['attribute', 'ensure_ascii', 'indent']);
+/** Applies the filter of a name, for `map`. */
+type Apply = (value: Value, name: string) => Value;
+type Filter = (value: Value, given: Arguments, apply: Apply) => Value;
 
 /** Filters that the engine lacks, or that answer otherwise in Python. */
-export const FILTERS: ReadonlyMap<string, Filter> = new Map<string, Filter>([
+const FILTERS: ReadonlyMap<string, Filter> = new Map<string, Filter>([
   ['string', (value) => text(toText(value))],
   ['safe', (value) => new SafeText(toText(value))],
   ['upper', (value) => text(toText(value).toUpperCase())],
   ['lower', (value) => text(toText(value).toLowerCase())],
   ['trim', (value, [[characters]]) => text(strip(toText(value), characters && toText(characters)))],
-  ['tojson', (value, given) => text(toJson(value, jsonStyle(given)))],
+  ['tojson', (value, [, named]) => text(toJson(value, indentOf(named.get('indent')), isTrue(named.get('ensure_ascii') ?? UNDEFINED)))],
   ['length', (value) => integer(lengthOf(value))],
   ['list', (value) => list(itemsOf(value))],
-  [
-    'join',
-    (value, [[separator]]) =>
-      text(
-        itemsOf(value)
-          .map(toText)
-          .join(separator ? toText(separator) : ''),
-      ),
-  ],
+  ['join', (value, [[by = text('')]]) => text(Array.from(itemsOf(value), toText).join(toText(by)))],
   ['min', (value) => itemsOf(value).reduce((least, item) => (Number(item.value) < Number(least.value) ? item : least))],
   ['dictsort', (value) => list(sortedPairs(value))],
   ['map', mapped],
@@ -53,19 +26,22 @@ export const FILTERS: ReadonlyMap<string, Filter> = new Map<string, Filter>([
   ['selectattr', (value, [[path, test, other]]) => chosen(value, true, test, other, path)],
   ['rejectattr', (value, [[path, test, other]]) => chosen(value, false, test, other, path)],
 ]);
+const NAMED_ARGUMENTS: ReadonlySet<string> = new Set(['attribute', 'ensure_ascii', 'indent']);
+
+/** What a filter makes of a value; undefined leaves it to the engine. An argument that would be passed over is refused. */
+export function applied(name: string, value: Value, given: Arguments, apply: Apply): Value | undefined {
+  const filter = FILTERS.get(name);
+  const unknown = filter && [...given[1].keys()].find((key) => !NAMED_ARGUMENTS.has(key));
+  if (unknown !== undefined) throw new TypeError(`${name}: the argument "${unknown}" is not known here`);
+  return filter?.(value, given, apply);
+}
+
+const indentOf = (width = UNDEFINED): string | null => (width.type === 'IntegerValue' ? ' '.repeat(Number(width.value)) : null);
 
 /** `len(value)`: a text's characters, not its UTF-16 units. */
 function lengthOf(value: Value): number {
   if (isText(value)) return value.value.length - (value.value.match(/[\ud800-\udbff][\udc00-\udfff]/g)?.length ?? 0);
   return isDict(value) ? value.value.size : itemsOf(value).length;
-}
-
-function jsonStyle([, named]: Arguments): JsonStyle {
-  const indent = named.get('indent');
-  return {
-    ensureAscii: isTrue(named.get('ensure_ascii') ?? UNDEFINED),
-    indent: indent?.type === 'IntegerValue' ? ' '.repeat(Number(indent.value)) : null,
-  };
 }
 
 /** Entries by their keys; upper and lower case count as one. */
@@ -76,7 +52,7 @@ function sortedPairs(value: Value): Value[] {
   return pairs.map(([key, item]) => list([fromKey(key), item]));
 }
 
-function mapped(value: Value, [[name = UNDEFINED], named]: Arguments, apply: Parameters<Filter>[2]): Value {
+function mapped(value: Value, [[name = UNDEFINED], named]: Arguments, apply: Apply): Value {
   const path = named.get('attribute');
   return list(itemsOf(value).map((item) => (path ? entryOf(item, path) : apply(item, toText(name)))));
 }
@@ -87,29 +63,8 @@ function chosen(value: Value, wanted: boolean, test: Value | undefined, other = 
   return list((isTrue(value) ? itemsOf(value) : []).filter((item) => passes(path ? entryOf(item, path) : item, other) === wanted));
 }
 
-const entryOf = (item: Value, path: Value): Value =>
-  toText(path)
-    .split('.')
-    .reduce((found, step) => (isDict(found) ? found.value.get(step) : undefined) ?? UNDEFINED, item);
-
-type Test = (value: Value, other: Value) => boolean;
-const isSequence: Test = (value) => isList(value) || isText(value) || isDict(value) || isUndefined(value);
-
-/** The engine's tests (`x is …`), and those that it lacks or that answer otherwise in Python. */
-const TESTS: ReadonlyMap<string, Test> = new Map<string, Test>([
-  ...new Environment().tests,
-  ['iterable', isSequence],
-  ['sequence', isSequence],
-  ['number', isNumber],
-  ['float', (value) => value.type === 'FloatValue'],
-  ['eq', areEqual],
-  ['equalto', areEqual],
-  ['in', isIn],
-]);
-
-/** @throws SyntaxError for a name that is no test. */
-export function testNamed(name: string): Test {
-  const test = TESTS.get(name);
-  if (test === undefined) throw new SyntaxError(`No test named '${name}'.`);
-  return test;
+/** Follows a path like `function.name`. */
+function entryOf(item: Value, path: Value): Value {
+  const steps = toText(path).split('.');
+  return steps.reduce((found, step) => (isDict(found) ? found.value.get(step) : undefined) ?? UNDEFINED, item);
 }

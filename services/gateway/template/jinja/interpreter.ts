@@ -1,8 +1,7 @@
-import type { If, Scope, Test, Unary, Value } from './engine.ts';
-import { type Arguments, type Binary, type Call, type For, Interpreter, type Member, type Name, type Part } from './engine.ts';
-import { ARGUMENT_NAMES, FILTERS, testNamed } from './filters.ts';
-import { attributeOf, itemOf, loopAt } from './members.ts';
-import { operate } from './operators.ts';
+import { type Binary, type Call, type For, Interpreter, type Member, type Name, type Part, type Scope, type Value } from './engine.ts';
+import { applied } from './filters.ts';
+import { attributeOf, itemOf } from './members.ts';
+import { operate, testNamed } from './operators.ts';
 import { toText } from './python-text.ts';
 import { boolean, dict, isTrue, isUndefined, itemsOf, keyOf, text, UNDEFINED } from './values.ts';
 
@@ -10,14 +9,24 @@ import { boolean, dict, isTrue, isUndefined, itemsOf, keyOf, text, UNDEFINED } f
 export class PythonInterpreter extends Interpreter {
   override evaluate(part: Part | undefined, scope: Scope): Value {
     switch (part?.type) {
+      case 'Known':
+        return part.value;
+      case 'Identifier':
+        return lookUp(part.value, scope);
+      case 'MemberExpression':
+        return this.member(part, scope);
+      case 'BinaryExpression':
+        return this.binary(part, scope);
+      case 'UnaryExpression':
+        return part.operator.value === 'not' ? boolean(!isTrue(this.evaluate(part.argument, scope))) : super.evaluate(part, scope);
+      case 'TestExpression':
+        return boolean(testNamed(part.test.value)(this.evaluate(part.operand, scope), UNDEFINED) !== part.negate);
       case 'StringLiteral':
       case 'IntegerLiteral':
         part.made ??= super.evaluate(part, scope); // the engine's values are dear to make
         return part.made;
       case 'ObjectLiteral':
-        return dict(new Map(Array.from(part.value, ([key, value]) => [keyOf(this.evaluate(key, scope)), this.evaluate(value, scope)])));
-      case 'Known':
-        return part.value;
+        return this.dict(part.value, scope);
       case 'Break':
         throw new Break();
       case 'Continue':
@@ -27,107 +36,86 @@ export class PythonInterpreter extends Interpreter {
     }
   }
 
-  /** Prints None and undefined values as Python does. What was said before a `break` or `continue` goes along with it. */
   override evaluateBlock(parts: readonly Part[], scope: Scope): Value {
+    return text(this.block(parts, scope));
+  }
+
+  /** Prints None and undefined values as Python does. What was said before a `break` or `continue` goes along with it. */
+  private block(parts: readonly Part[], scope: Scope): string {
     let said = '';
     try {
       for (const part of parts) {
-        const value = this.evaluate(part, scope);
-        if (!SILENT.has(part.type)) said += toText(value);
+        if (part.type === 'If') said += this.block(isTrue(this.evaluate(part.test, scope)) ? part.body : part.alternate, scope);
+        else if (part.type === 'For') said += this.loop(part, scope);
+        else if (SILENT.has(part.type)) this.evaluate(part, scope);
+        else said += toText(this.evaluate(part, scope));
       }
     } catch (error) {
       if (error instanceof Leave) error.said = said + error.said;
       throw error;
     }
-    return said === '' ? NOTHING : text(said);
+    return said;
   }
 
-  override evaluateIf({ test, body, alternate }: If, scope: Scope): Value {
-    return this.evaluateBlock(isTrue(this.evaluate(test, scope)) ? body : alternate, scope);
+  override applyFilter(value: Value, filter: Name | Call, scope: Scope): Value {
+    const [name, args] = filter.type === 'Identifier' ? [filter.value, []] : [filter.callee.value, filter.args];
+    const ours = applied(name, value, this.evaluateArguments(args, scope), (item, by) =>
+      this.applyFilter(item, { type: 'Identifier', value: by }, scope),
+    );
+    return ours ?? super.applyFilter(value, filter, scope);
   }
 
-  override evaluateIdentifier({ value: name }: Name, innermost: Scope): Value {
-    for (let scope: Scope | undefined = innermost; scope !== undefined; scope = scope.parent) {
-      const value = scope.variables.get(name);
-      if (value !== undefined) return value;
-    }
-    return UNDEFINED;
-  }
-
-  override evaluateMemberExpression({ object, property, computed }: Member, scope: Scope): Value {
+  private member({ object, property, computed }: Member, scope: Scope): Value {
     const value = this.evaluate(object, scope);
     if (isUndefined(value)) throw new TypeError(`'${describe(object)}' is undefined`);
     if (!computed && property.type === 'Identifier') return attributeOf(value, property.value);
-    if (property.type === 'SliceExpression') return this.evaluateSliceExpression(value, property, scope);
-    return itemOf(value, this.evaluate(property, scope));
+    if (property.type !== 'SliceExpression') return itemOf(value, this.evaluate(property, scope));
+    return super.evaluate({ type: 'MemberExpression', object: { type: 'Known', value }, property, computed }, scope);
   }
 
-  override evaluateUnaryExpression({ operator, argument }: Unary, scope: Scope): Value {
-    const value = this.evaluate(argument, scope);
-    if (operator.value === 'not') return boolean(!isTrue(value));
-    return super.evaluateUnaryExpression({ operator, argument: { type: 'Known', value } }, scope);
+  private dict(entries: ReadonlyMap<Part, Part>, scope: Scope): Value {
+    return dict(new Map(Array.from(entries, ([key, value]) => [keyOf(this.evaluate(key, scope)), this.evaluate(value, scope)])));
   }
 
-  override evaluateBinaryExpression({ operator, left, right }: Binary, scope: Scope): Value {
+  private binary({ type, operator, left, right }: Binary, scope: Scope): Value {
     const first = this.evaluate(left, scope);
     if (operator.value === 'and') return isTrue(first) ? this.evaluate(right, scope) : first;
     if (operator.value === 'or') return isTrue(first) ? first : this.evaluate(right, scope);
     const second = this.evaluate(right, scope);
     const ours = operate(operator.value, first, second);
     if (ours !== undefined) return ours;
-    return super.evaluateBinaryExpression(
-      { operator, left: { type: 'Known', value: first }, right: { type: 'Known', value: second } },
-      scope,
-    );
-  }
-
-  override evaluateTestExpression({ operand, negate, test }: Test, scope: Scope): Value {
-    return boolean(testNamed(test.value)(this.evaluate(operand, scope), UNDEFINED) !== negate);
-  }
-
-  override applyFilter(value: Value, filter: Name | Call, scope: Scope): Value {
-    const ours = FILTERS.get(filter.type === 'Identifier' ? filter.value : filter.callee.value);
-    if (ours === undefined) return super.applyFilter(value, filter, scope);
-    const given: Arguments = filter.type === 'Identifier' ? [[], new Map()] : this.evaluateArguments(filter.args, scope);
-    const unknown = [...given[1].keys()].find((name) => !ARGUMENT_NAMES.has(name));
-    if (unknown !== undefined) throw new TypeError(`the argument "${unknown}" of a filter is not known here`);
-    return ours(value, given, (item, name) => this.applyFilter(item, { type: 'Identifier', value: name }, scope));
+    return super.evaluate({ type, operator, left: { type: 'Known', value: first }, right: { type: 'Known', value: second } }, scope);
   }
 
   /** Each round has a scope of its own: what it sets is gone in the next. */
-  override evaluateFor({ loopvar, iterable, body, defaultBlock }: For, scope: Scope): Value {
+  private loop({ loopvar, iterable, body, defaultBlock }: For, scope: Scope): string {
     const items = this.loopItems(iterable, loopvar, scope);
-    if (items.length === 0) return this.evaluateBlock(defaultBlock, scope);
+    if (items.length === 0) return this.block(defaultBlock, scope);
     let said = '';
     for (const [index, item] of items.entries()) {
-      const round = innerScope(scope);
-      bind(loopvar, item, round);
-      round.setVariable('loop', loopAt(items, index));
+      const round = boundTo(loopvar, item, innerScope(scope));
+      round.setVariable('loop', { type: 'LoopValue', value: { items, index } });
       try {
-        said += toText(this.evaluateBlock(body, round));
+        said += this.block(body, round);
       } catch (error) {
         if (!(error instanceof Leave)) throw error;
         said += error.said;
         if (error instanceof Break) break;
       }
     }
-    return text(said);
+    return said;
   }
 
   /** `for x in items if test` leaves items out before they are counted. */
   private loopItems(iterable: Part, loopvar: Part, scope: Scope): readonly Value[] {
     if (iterable.type !== 'SelectExpression') return itemsOf(this.evaluate(iterable, scope));
-    return itemsOf(this.evaluate(iterable.lhs, scope)).filter((item) => {
-      const round = innerScope(scope);
-      bind(loopvar, item, round);
-      return isTrue(this.evaluate(iterable.test, round));
-    });
+    const items = itemsOf(this.evaluate(iterable.lhs, scope));
+    return items.filter((item) => isTrue(this.evaluate(iterable.test, boundTo(loopvar, item, innerScope(scope)))));
   }
 }
 
 /** Parts whose value is not printed. */
 const SILENT: ReadonlySet<string> = new Set(['Set', 'Macro', 'Comment']);
-const NOTHING = text('');
 
 /** `break` or `continue` on its way out of a loop's body, with what the body had said until then. */
 class Leave {
@@ -142,12 +130,21 @@ export function innerScope(parent: Scope): Scope {
   return { variables, parent, setVariable: (name, value) => variables.set(name, value) && value };
 }
 
-function bind(loopvar: Part, item: Value, round: Scope): void {
+function lookUp(name: string, innermost: Scope): Value {
+  for (let scope: Scope | undefined = innermost; scope !== undefined; scope = scope.parent) {
+    const value = scope.variables.get(name);
+    if (value !== undefined) return value;
+  }
+  return UNDEFINED;
+}
+
+function boundTo(loopvar: Part, item: Value, round: Scope): Scope {
   if (loopvar.type === 'Identifier') round.setVariable(loopvar.value, item);
-  if (loopvar.type !== 'TupleLiteral') return;
+  if (loopvar.type !== 'TupleLiteral') return round;
   const parts = itemsOf(item);
   if (parts.length !== loopvar.value.length) throw new TypeError(`cannot unpack ${parts.length} values into ${loopvar.value.length} names`);
-  for (const [index, name] of loopvar.value.entries()) bind(name, parts[index] ?? UNDEFINED, round);
+  for (const [index, name] of loopvar.value.entries()) boundTo(name, parts[index] ?? UNDEFINED, round);
+  return round;
 }
 
 /** How a template names a part, for error messages. */

@@ -36,9 +36,7 @@ function format(self: string, args: readonly Value[]): string {
   return parts.map((part, index) => (args[index] ? part + toText(args[index]) : part)).join('');
 }
 
-/** `loop` in a round of a loop. It is asked for little of what the engine makes each time. */
-export const loopAt = (items: readonly Value[], index: number): LoopValue => ({ type: 'LoopValue', value: { items, index } });
-
+/** What `loop` says in a round of a loop. */
 const LOOP: Readonly<Record<string, (at: LoopValue['value']) => Value | undefined>> = {
   index: ({ index }) => integer(index + 1),
   index0: ({ index }) => integer(index),

@@ -1,6 +1,6 @@
-import type { TextValue } from './engine.ts';
+import { Environment, type TextValue, type Value } from './engine.ts';
 import { toRepr, toText } from './python-text.ts';
-import { boolean, isDict, isNumber, isText, itemsOf, keyOf, SafeText, text, type Value } from './values.ts';
+import { boolean, isDict, isList, isNumber, isText, isUndefined, itemsOf, keyOf, SafeText, text } from './values.ts';
 
 /** Operators that answer otherwise in Python; undefined leaves it to the engine, which calculates and compares numbers. */
 export function operate(sign: string, left: Value, right: Value): Value | undefined {
@@ -25,13 +25,13 @@ export function operate(sign: string, left: Value, right: Value): Value | undefi
 }
 
 /** By type and content, numbers and booleans by value. */
-export function areEqual(left: Value, right: Value): boolean {
+function areEqual(left: Value, right: Value): boolean {
   if (isNumber(left) && isNumber(right)) return Number(left.value) === Number(right.value);
   if (left.type !== right.type) return false;
   return left.value === right.value || (typeof left.value === 'object' && toRepr(left) === toRepr(right));
 }
 
-export function isIn(left: Value, right: Value): boolean {
+function isIn(left: Value, right: Value): boolean {
   if (isDict(right)) return right.value.has(keyOf(left));
   if (!isText(right)) return itemsOf(right).some((item) => areEqual(item, left));
   if (isText(left)) return right.value.includes(left.value);
@@ -45,3 +45,25 @@ function added(left: TextValue, right: TextValue): Value {
 
 const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&#34;', "'": '&#39;' };
 const escaped = (value: string): string => value.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? character);
+
+type Test = (value: Value, other: Value) => boolean;
+const isSequence: Test = (value) => isList(value) || isText(value) || isDict(value) || isUndefined(value);
+
+/** The engine's tests (`x is …`), and those that it lacks or that answer otherwise in Python. */
+const TESTS: ReadonlyMap<string, Test> = new Map<string, Test>([
+  ...new Environment().tests,
+  ['iterable', isSequence],
+  ['sequence', isSequence],
+  ['number', isNumber],
+  ['float', (value) => value.type === 'FloatValue'],
+  ['eq', areEqual],
+  ['equalto', areEqual],
+  ['in', isIn],
+]);
+
+/** @throws SyntaxError for a name that is no test. */
+export function testNamed(name: string): Test {
+  const test = TESTS.get(name);
+  if (test === undefined) throw new SyntaxError(`No test named '${name}'.`);
+  return test;
+}

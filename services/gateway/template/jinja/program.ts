@@ -31,16 +31,15 @@ function globalsAt(nowMs: number): Scope {
     scope.set(name, value);
     scope.set(name.charAt(0).toUpperCase() + name.slice(1), value);
   }
-  scope.set('range', (first: number, second?: number, step = 1) => range(second === undefined ? 0 : first, second ?? first, step));
+  scope.set('range', (first: number, second?: number, step = 1) => {
+    const [start, stop] = second === undefined ? [0, first] : [first, second];
+    return Array.from({ length: Math.max(0, Math.ceil((stop - start) / step)) }, (_, index) => start + index * step);
+  });
   scope.set('strftime_now', (format: string) => strftime(new Date(nowMs), format));
   scope.set('raise_exception', (message: unknown) => {
     throw new RaisedByTemplate(String(message));
   });
   return scope;
-}
-
-function range(start: number, stop: number, step: number): number[] {
-  return Array.from({ length: Math.max(0, Math.ceil((stop - start) / step)) }, (_, index) => start + index * step);
 }
 
 const MONTHS = ['January', 'February', 'March', 'April', 'May', 'June', 'July', 'August', 'September', 'October', 'November', 'December'];

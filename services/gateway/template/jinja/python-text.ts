@@ -1,4 +1,20 @@
-import type { Value } from './values.ts';
+import type { Key, Value } from './engine.ts';
+
+/** How values are written: `repr` of Python, or JSON as `json.dumps` makes it. */
+type Style = {
+  readonly words: { readonly none: string; readonly true: string; readonly false: string; readonly infinity: string };
+  readonly quote: (key: Key) => string;
+  readonly tuple: readonly [open: string, close: string];
+  /** One level's white space; null writes everything in one line. */
+  readonly indent: string | null;
+};
+
+const REPR: Style = {
+  words: { none: 'None', true: 'True', false: 'False', infinity: 'inf' },
+  quote: (key) => (typeof key === 'string' ? reprOfText(key) : String(key)),
+  tuple: ['(', ')'],
+  indent: null,
+};
 
 /** `str(value)` of Python, which is also what `{{ value }}` prints; an undefined value is the empty text. */
 export function toText(value: Value): string {
@@ -7,30 +23,49 @@ export function toText(value: Value): string {
 }
 
 /** `repr(value)` of Python. */
-export function toRepr(value: Value): string {
+export const toRepr = (value: Value): string => written(value, REPR, '\n');
+
+/** `json.dumps(value)` of Python. An undefined value is an error there, not null. */
+export function toJson(value: Value, indent: string | null, isAscii: boolean): string {
+  const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  const plain = (key: Key) => JSON.stringify(String(key));
+  const quote = isAscii ? (key: Key) => plain(key).replace(/[\x80-\uffff]/g, escaped) : plain;
+  const words = { none: 'null', true: 'true', false: 'false', infinity: 'Infinity' };
+  return written(value, { words, quote, tuple: ['[', ']'], indent }, '\n');
+}
+
+function written(value: Value, style: Style, margin: string): string {
+  const { words, quote, tuple } = style;
+  const inner = margin + (style.indent ?? '');
+  const wrapped = ([open, close]: readonly [string, string], parts: readonly string[]) =>
+    style.indent === null || parts.length === 0 ? open + parts.join(', ') + close : open + inner + parts.join(`,${inner}`) + margin + close;
   switch (value.type) {
     case 'StringValue':
-      return reprOfText(value.value);
+      return quote(value.value);
     case 'IntegerValue':
       return String(value.value);
     case 'FloatValue':
-      return reprOfFloat(value.value);
+      return Number.isFinite(value.value) ? digitsOf(value.value) : (value.value < 0 ? '-' : '') + words.infinity;
     case 'BooleanValue':
-      return value.value ? 'True' : 'False';
+      return value.value ? words.true : words.false;
     case 'NullValue':
-      return 'None';
+      return words.none;
     case 'ArrayValue':
-      return `[${value.value.map(toRepr).join(', ')}]`;
-    case 'ObjectValue':
-      return `{${Array.from(value.value, ([key, item]) => `${typeof key === 'string' ? reprOfText(key) : key}: ${toRepr(item)}`).join(', ')}}`;
+    case 'TupleValue': {
+      const parts = value.value.map((item) => written(item, style, inner));
+      return wrapped(value.type === 'TupleValue' ? tuple : ['[', ']'], parts);
+    }
+    case 'ObjectValue': {
+      const parts = Array.from(value.value, ([key, item]) => `${quote(key)}: ${written(item, style, inner)}`);
+      return wrapped(['{', '}'], parts);
+    }
     default:
-      throw new TypeError(`${value.type} has no text`);
+      throw new TypeError(`${value.type} cannot be written`);
   }
 }
 
 /** Shortest digits that read back as the same double, in Python's choice between plain and exponent form. */
-export function reprOfFloat(value: number): string {
-  if (!Number.isFinite(value)) return value > 0 ? 'inf' : '-inf';
+function digitsOf(value: number): string {
   const plain = Object.is(value, -0) ? '-0' : String(value);
   const size = Math.abs(value);
   if (size === 0 || (size >= 1e-4 && size < 1e16)) return plain.includes('.') ? plain : `${plain}.0`;
