@@ -14,12 +14,9 @@ function readNode({ type, value, offset, length, children = [] }: Node, json: st
   const entryOf = ([key, of]: readonly Node[]) => [String(key?.value), readNode(of as Node, json)] as const;
   if (type === 'object') return dict(new Map(children.map((property) => entryOf(property.children ?? []))));
   if (type === 'array') return list(children.map((child) => readNode(child, json)));
-  if (type === 'number') return numberOf(json.slice(offset, offset + length));
   if (type === 'boolean') return boolean(value === true);
-  return type === 'null' ? NONE : text(String(value));
-}
-
-function numberOf(digits: string): Value {
+  if (type !== 'number') return type === 'null' ? NONE : text(String(value));
+  const digits = json.slice(offset, offset + length);
   if (/[.eE]/.test(digits)) return float(Number(digits));
-  return integer(Number.isSafeInteger(Number(digits)) ? Number.parseInt(digits, 10) + 0 : BigInt(digits));
+  return integer(Number.isSafeInteger(Number(digits)) ? Number(digits) + 0 : BigInt(digits));
 }

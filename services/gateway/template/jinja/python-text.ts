@@ -1,20 +1,16 @@
 import type { Key, Value } from './engine.ts';
 
-/** How values are written: `repr` of Python, or JSON as `json.dumps` makes it. */
+/** How values are written: as Python's `repr` does, or as JSON. */
 type Style = {
-  readonly words: { readonly none: string; readonly true: string; readonly false: string; readonly infinity: string };
+  readonly words: readonly [none: string, yes: string, no: string, infinity: string];
   readonly quote: (key: Key) => string;
-  readonly tuple: readonly [open: string, close: string];
+  readonly tuple: string;
   /** One level's white space; null writes everything in one line. */
   readonly indent: string | null;
 };
 
-const REPR: Style = {
-  words: { none: 'None', true: 'True', false: 'False', infinity: 'inf' },
-  quote: (key) => (typeof key === 'string' ? reprOfText(key) : String(key)),
-  tuple: ['(', ')'],
-  indent: null,
-};
+const quoteForRepr = (key: Key): string => (typeof key === 'string' ? reprOfText(key) : String(key));
+const REPR: Style = { words: ['None', 'True', 'False', 'inf'], quote: quoteForRepr, tuple: '()', indent: null };
 
 /** `str(value)` of Python, which is also what `{{ value }}` prints; an undefined value is the empty text. */
 export function toText(value: Value): string {
@@ -30,38 +26,41 @@ export function toJson(value: Value, indent: string | null, isAscii: boolean): s
   const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
   const plain = (key: Key) => JSON.stringify(String(key));
   const quote = isAscii ? (key: Key) => plain(key).replace(/[\x80-\uffff]/g, escaped) : plain;
-  const words = { none: 'null', true: 'true', false: 'false', infinity: 'Infinity' };
-  return written(value, { words, quote, tuple: ['[', ']'], indent }, '\n');
+  return written(value, { words: ['null', 'true', 'false', 'Infinity'], quote, tuple: '[]', indent }, '\n');
 }
 
 function written(value: Value, style: Style, margin: string): string {
-  const { words, quote, tuple } = style;
+  const [none, yes, no, infinity] = style.words;
   const inner = margin + (style.indent ?? '');
-  const wrapped = ([open, close]: readonly [string, string], parts: readonly string[]) =>
-    style.indent === null || parts.length === 0 ? open + parts.join(', ') + close : open + inner + parts.join(`,${inner}`) + margin + close;
   switch (value.type) {
     case 'StringValue':
-      return quote(value.value);
+      return style.quote(value.value);
     case 'IntegerValue':
       return String(value.value);
     case 'FloatValue':
-      return Number.isFinite(value.value) ? digitsOf(value.value) : (value.value < 0 ? '-' : '') + words.infinity;
+      return Number.isFinite(value.value) ? digitsOf(value.value) : (value.value < 0 ? '-' : '') + infinity;
     case 'BooleanValue':
-      return value.value ? words.true : words.false;
+      return value.value ? yes : no;
     case 'NullValue':
-      return words.none;
+      return none;
     case 'ArrayValue':
     case 'TupleValue': {
-      const parts = value.value.map((item) => written(item, style, inner));
-      return wrapped(value.type === 'TupleValue' ? tuple : ['[', ']'], parts);
+      const items = value.value.map((item) => written(item, style, inner));
+      return wrapped(value.type === 'TupleValue' ? style.tuple : '[]', items, style, margin);
     }
     case 'ObjectValue': {
-      const parts = Array.from(value.value, ([key, item]) => `${quote(key)}: ${written(item, style, inner)}`);
-      return wrapped(['{', '}'], parts);
+      const entries = Array.from(value.value, ([key, item]) => `${style.quote(key)}: ${written(item, style, inner)}`);
+      return wrapped('{}', entries, style, margin);
     }
     default:
       throw new TypeError(`${value.type} cannot be written`);
   }
+}
+
+function wrapped(brackets: string, parts: readonly string[], { indent }: Style, margin: string): string {
+  const [open = '', close = ''] = brackets;
+  if (indent === null || parts.length === 0) return open + parts.join(', ') + close;
+  return open + margin + indent + parts.join(`,${margin}${indent}`) + margin + close;
 }
 
 /** Shortest digits that read back as the same double, in Python's choice between plain and exponent form. */

@@ -1,6 +1,6 @@
 import { type Callable, type DictValue, Environment, type Key, type ListValue, type TextValue, type Value } from './engine.ts';
 
-export type { Key, Value } from './engine.ts';
+export type { Value } from './engine.ts';
 
 /** The engine exports no classes of its values, but makes a value of whatever it is given. */
 const samples = new Environment();
