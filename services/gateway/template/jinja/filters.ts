@@ -12,7 +12,6 @@ const FILTERS: ReadonlyMap<string, Filter> = new Map<string, Filter>([
   ['string', (value) => text(toText(value))],
   ['safe', (value) => new SafeText(toText(value))],
   ['upper', (value) => text(toText(value).toUpperCase())],
-  ['lower', (value) => text(toText(value).toLowerCase())],
   ['trim', (value, [[characters]]) => text(strip(toText(value), characters && toText(characters)))],
   ['tojson', (value, [, named]) => text(toJson(value, indentOf(named.get('indent')), isTrue(named.get('ensure_ascii') ?? UNDEFINED)))],
   ['length', (value) => integer(lengthOf(value))],

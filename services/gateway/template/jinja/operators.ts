@@ -47,17 +47,12 @@ const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '
 const escaped = (value: string): string => value.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? character);
 
 type Test = (value: Value, other: Value) => boolean;
-const isSequence: Test = (value) => isList(value) || isText(value) || isDict(value) || isUndefined(value);
 
 /** The engine's tests (`x is …`), and those that it lacks or that answer otherwise in Python. */
 const TESTS: ReadonlyMap<string, Test> = new Map<string, Test>([
   ...new Environment().tests,
-  ['iterable', isSequence],
-  ['sequence', isSequence],
-  ['number', isNumber],
+  ['iterable', (value) => isList(value) || isText(value) || isDict(value) || isUndefined(value)],
   ['float', (value) => value.type === 'FloatValue'],
-  ['eq', areEqual],
-  ['equalto', areEqual],
   ['in', isIn],
 ]);
 
