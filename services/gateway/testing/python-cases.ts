@@ -148,6 +148,8 @@ export const RAISES: readonly (readonly [source: string, json?: string])[] = [
 /** What Python takes and the layer does not: it says so instead of passing over a part. */
 export const NOT_KNOWN: typeof RAISES = [
   ['{{ [1] | join(d=",") }}'],
+  ['{{ [v] | join(",", attribute="x") }}'],
+  ['{{ [[1]] | map("join", ",") | list }}'],
   ['{{ v | tojson(sort_keys=true) }}'],
   ['{{ "{0}".format(1) }}'],
   ['{{ "a".isdigit() }}'],

@@ -13,7 +13,7 @@ const FILTERS: ReadonlyMap<string, Filter> = new Map<string, Filter>([
   ['safe', (value) => new SafeText(toText(value))],
   ['upper', (value) => text(toText(value).toUpperCase())],
   ['trim', (value, [[characters]]) => text(strip(toText(value), characters && toText(characters)))],
-  ['tojson', (value, [, named]) => text(toJson(value, indentOf(named.get('indent')), isTrue(named.get('ensure_ascii') ?? UNDEFINED)))],
+  ['tojson', (value, given) => text(asJson(value, given))],
   ['length', (value) => integer(lengthOf(value))],
   ['list', (value) => list(itemsOf(value))],
   ['join', (value, [[by = text('')]]) => text(Array.from(itemsOf(value), toText).join(toText(by)))],
@@ -25,17 +25,21 @@ const FILTERS: ReadonlyMap<string, Filter> = new Map<string, Filter>([
   ['selectattr', (value, [[path, test, other]]) => chosen(value, true, test, other, path)],
   ['rejectattr', (value, [[path, test, other]]) => chosen(value, false, test, other, path)],
 ]);
-const NAMED_ARGUMENTS: ReadonlySet<string> = new Set(['attribute', 'ensure_ascii', 'indent']);
+const NAMED_ARGUMENTS: Readonly<Record<string, readonly string[]>> = { map: ['attribute'], tojson: ['ensure_ascii', 'indent'] };
 
 /** What a filter makes of a value; undefined leaves it to the engine. An argument that would be passed over is refused. */
 export function applied(name: string, value: Value, given: Arguments, apply: Apply): Value | undefined {
   const filter = FILTERS.get(name);
-  const unknown = filter && [...given[1].keys()].find((key) => !NAMED_ARGUMENTS.has(key));
+  const unknown = filter && [...given[1].keys()].find((key) => !NAMED_ARGUMENTS[name]?.includes(key));
   if (unknown !== undefined) throw new TypeError(`${name}: the argument "${unknown}" is not known here`);
   return filter?.(value, given, apply);
 }
 
-const indentOf = (width = UNDEFINED): string | null => (width.type === 'IntegerValue' ? ' '.repeat(Number(width.value)) : null);
+function asJson(value: Value, [[ascii, width], named]: Arguments): string {
+  const indent = width ?? named.get('indent');
+  const margin = indent?.type === 'IntegerValue' ? ' '.repeat(Number(indent.value)) : null;
+  return toJson(value, margin, isTrue(ascii ?? named.get('ensure_ascii') ?? UNDEFINED));
+}
 
 /** `len(value)`: a text's characters, not its UTF-16 units. */
 function lengthOf(value: Value): number {
@@ -51,7 +55,8 @@ function sortedPairs(value: Value): Value[] {
   return pairs.map(([key, item]) => list([fromKey(key), item]));
 }
 
-function mapped(value: Value, [[name = UNDEFINED], named]: Arguments, apply: Apply): Value {
+function mapped(value: Value, [[name = UNDEFINED, ...more], named]: Arguments, apply: Apply): Value {
+  if (more.length > 0) throw new TypeError('map: arguments for the filter are not known here');
   const path = named.get('attribute');
   return list(itemsOf(value).map((item) => (path ? entryOf(item, path) : apply(item, toText(name)))));
 }
