@@ -33,7 +33,7 @@ const MODES = {
   trainer: { needs: 'packages', argv: (args) => [file('trainer', 'main.ts'), ...args] },
   vectors: { needs: 'packages', argv: (args) => [file('test', 'vectors', 'run.ts'), ...args] },
   'drive-tinker': { needs: 'packages', argv: (args) => [file('test', 'tinker-drive', 'main.ts'), ...args] },
-  'test:peers': { needs: 'packages', argv: (args) => [file('test', 'peers', 'main.ts'), ...args] },
+  'test:peers': { needs: 'sandbox', argv: (args) => [file('test', 'peers', 'main.ts'), ...args] },
   check: { needs: 'packages', argv: (args) => [file('setup', 'check', 'check.ts'), ...args] },
   format: { needs: 'packages', argv: (args) => [file('node_modules', '@biomejs', 'biome', 'bin', 'biome'), 'check', '--write', ...args] },
 };

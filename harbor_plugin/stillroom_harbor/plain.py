@@ -67,7 +67,8 @@ class PlainSession:
     def _env(self, env: Mapping[str, str]) -> dict[str, str]:
         root = self._root
         own = {"LANG": "C.UTF-8", "TERM": "xterm", "HOME": f"{root}/root", "TMPDIR": f"{root}/tmp", MARKER: str(self._top)}
-        own |= {"PATH": os.environ.get("PATH", "/usr/bin:/bin")}
+        # Without it, the tmux servers of all sandboxes and of the user would be one. Not deeper: a socket's path has 103 bytes at most.
+        own |= {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "TMUX_TMPDIR": str(self._top)}
         return own | {"APP_DIR": f"{root}/app", "TESTS_DIR": f"{root}/tests", "LOGS_DIR": f"{root}/logs"} | dict(env)
 
     async def exec(self, command: str, cwd: str, env: Mapping[str, str], timeout_sec: float | None) -> ExecResult:

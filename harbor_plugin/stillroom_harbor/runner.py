@@ -32,8 +32,8 @@ from harbor.models.trial.config import TrialConfig  # noqa: E402
 from harbor.trial.hooks import TrialEvent, TrialHookEvent  # noqa: E402
 from harbor.trial.trial import Trial  # noqa: E402
 
-from stillroom_harbor import runner_dir, speedups  # noqa: E402
-from stillroom_harbor.trial_secrets import redact, use_secrets  # noqa: E402
+from stillroom_harbor import litellm_agents, runner_dir, speedups  # noqa: E402
+from stillroom_harbor.trial_secrets import redact, redact_files, use_secrets  # noqa: E402
 
 _LINE_MAX_BYTES = 16 << 20
 _ERROR_MAX_CHARS = 2000
@@ -119,11 +119,15 @@ class Runner:
         # harbor would write over an earlier trial of this name file by file and mix the two.
         runner_dir.remove_tree(trial_dir)
         try:
+            await litellm_agents.import_client(config)
             trial = await Trial.create(config)
             kind = "crashed"
             for event in TrialEvent if events else ():
                 trial.add_hook(event, self._hook(identity))
-            await trial.run()
+            try:
+                await trial.run()
+            finally:
+                redact_files(trial_dir)  # what a server's words brought in; nothing of ours writes a secret
             self._protocol.send(type="done", id=identity, trialDir=str(trial_dir), cancelled=False)
         except asyncio.CancelledError:
             if (trial_dir / "result.json").exists():
@@ -153,6 +157,7 @@ def main() -> None:
     # A trial's own log file gets everything; the runner's stderr only what nobody else records.
     logging.getLogger("harbor").propagate = False
     speedups.apply()
+    litellm_agents.apply()
     root = os.environ.get("STILLROOM_SANDBOX_ROOT")
     runner_dir.sweep(Path(root) if root else None)
     gc.collect()

@@ -1,8 +1,11 @@
 """Secrets of the running trial, handed to its agent without passing through the TrialConfig, which harbor stores on disk."""
 
+import mmap
+import os
 import re
 from collections.abc import Mapping
 from contextvars import ContextVar
+from pathlib import Path
 
 _current: ContextVar[Mapping[str, str]] = ContextVar("stillroom_trial_secrets", default={})
 
@@ -30,3 +33,25 @@ def redact(text: str) -> str:
         if secret:
             text = text.replace(secret, "[REDACTED]")
     return text
+
+
+def redact_files(folder: Path) -> None:
+    """Overwrites every secret of the trial in the files below a folder, in place: a file keeps its size, and a large one is never loaded."""
+    secrets = [secret.encode() for secret in _current.get().values() if secret]
+    if not secrets:
+        return
+    for path in folder.rglob("*"):
+        try:
+            if path.is_file() and not path.is_symlink() and path.stat().st_size > 0:
+                _redact_file(path, secrets)
+        except OSError:
+            continue  # gone, or not readable for us: then nobody here wrote a secret into it
+
+
+def _redact_file(path: Path, secrets: list[bytes]) -> None:
+    with open(os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC), "r+b") as file, mmap.mmap(file.fileno(), 0) as content:
+        for secret in secrets:
+            at = content.find(secret)
+            while at >= 0:
+                content[at : at + len(secret)] = b"[REDACTED]".ljust(len(secret), b"*")[: len(secret)]
+                at = content.find(secret, at + len(secret))

@@ -12,6 +12,7 @@ from harbor.environments.base import BaseEnvironment
 from harbor.models.agent.context import AgentContext
 
 from stillroom_harbor.http_client import shared_client
+from stillroom_harbor.refusals import stop_of
 from stillroom_harbor.trial_secrets import fill_in, redact
 
 _ROLLOUT_LISTS = ("prompt_token_ids", "completion_token_ids", "logprobs")
@@ -21,12 +22,12 @@ class ModelCallError(Exception):
     """The model server refused a call; the message carries its status and the head of its answer."""
 
 
-class ContextOverflow(Exception):
-    """The conversation does not fit the model's context any more."""
+class EpisodeOver(Exception):
+    """The gateway answers no further call: `overflow` when the conversation does not fit the model, else the limit that is reached."""
 
-
-class UsdLimit(Exception):
-    """The trial has used up what it may cost; no further call will be answered."""
+    def __init__(self, stop: str):
+        super().__init__(stop)
+        self.stop = stop
 
 
 class TurnAgent(BaseAgent):
@@ -36,7 +37,8 @@ class TurnAgent(BaseAgent):
     `max_turns`; `temperature`; `max_tokens` per turn; `stop_word`; `system_prompt`; `observation_max_chars`;
     `command_timeout_sec`; `extra_body` (more fields of each request); `collect_rollout_details`.
 
-    Metadata of the result: `n_turns` (model calls answered) and `stop`, one of done | max_turns | overflow | length | usd_limit.
+    Metadata of the result: `n_turns` (model calls answered) and `stop`, one of done | max_turns | overflow | length, or a limit of the
+    trial, e.g. usd_limit.
     """
 
     def __init__(
@@ -92,10 +94,8 @@ class TurnAgent(BaseAgent):
         while True:
             try:
                 choice = await self._complete(messages)
-            except ContextOverflow:
-                return "overflow"
-            except UsdLimit:
-                return "usd_limit"
+            except EpisodeOver as over:
+                return over.stop
             metadata["n_turns"] += 1
             text = choice["message"]["content"] or ""
             messages.append({"role": "assistant", "content": text})
@@ -109,10 +109,8 @@ class TurnAgent(BaseAgent):
 
     async def _complete(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
         status, answer = await shared_client().post(self._url, self._headers, {**self._body, "messages": messages})
-        if status == 400 and _error_code(answer) == "context_length_exceeded":
-            raise ContextOverflow
-        if status == 400 and _error_code(answer) == "usd_limit_reached":
-            raise UsdLimit
+        if status in (400, 410) and (stop := stop_of(_error_code(answer))):
+            raise EpisodeOver(stop)
         if status != 200:
             raise ModelCallError(redact(f"HTTP {status} from the model server: {answer[:500].decode(errors='replace')}"))
         body = json.loads(answer)

@@ -1,3 +1,4 @@
+export { type AgentConfig, nopAgent, type TurnAgentOptions, turnAgent } from './agents.ts';
 export type { TestCounts } from './ctrf.ts';
 export { BadHarborInput, RunnerDied, TrialCrashed, TrialRefused } from './errors.ts';
 export { type JobTemplate, parseJobTemplate, readJobTemplate, resolveTasks, sandboxMode } from './job-template.ts';
@@ -11,5 +12,6 @@ export { checkSandbox, type SandboxCheck } from './sandbox-check.ts';
 export { makeScratchDir, scratchRoot } from './scratch.ts';
 export { sweepSandboxes } from './sweep.ts';
 export { openTaskFolder, type TaskFolder, taskContentDigest, taskDigest } from './task-folder.ts';
-export { type AgentConfig, nopAgent, type TrialConfig, type TrialConfigInput, trialConfig, turnAgent } from './trial-config.ts';
+export { type TerminusAgentOptions, terminusAgent } from './terminus-agent.ts';
+export { type TrialConfig, type TrialConfigInput, trialConfig } from './trial-config.ts';
 export { readTrial, type TrialFiles, type TrialOutcome, type TrialReading } from './trial-result.ts';

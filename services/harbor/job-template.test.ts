@@ -2,10 +2,11 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { turnAgent } from './agents.ts';
 import { BadHarborInput } from './errors.ts';
 import { parseJobTemplate, readJobTemplate, resolveTasks, sandboxMode } from './job-template.ts';
 import { taskContentDigest, taskDigest } from './task-folder.ts';
-import { trialConfig, turnAgent } from './trial-config.ts';
+import { trialConfig } from './trial-config.ts';
 
 const environment = { import_path: 'stillroom_harbor.environment:ProcessEnvironment', kwargs: { limits: { nproc: 64 } } };
 const valid = { environment, datasets: [{ path: 'tasks' }] };

@@ -8,9 +8,12 @@ import type { DriveResults } from '../tinker-drive/recorder.ts';
 import { API_KEY, MODEL, PEERS, type Peer } from './peers.ts';
 import { report } from './report.ts';
 import { whileServing } from './server.ts';
+import { playTerminus } from './terminus.ts';
+import { type Check, reportChecks } from './terminus-checks.ts';
 
 /**
- * `npm run test:peers`: installs open servers of the protocol, drives each with our client and compares with what is known.
+ * `npm run test:peers`: installs open servers of the protocol, drives each with our client and compares with what is known, and has
+ * harbor's terminus-2 play with each through our gateway.
  * Exit 0 when everything agrees, 1 when something does not or a peer could not be had, 2 on bad arguments. docs/peers.md.
  */
 
@@ -20,6 +23,8 @@ const leash = fileURLToPath(new URL('../../services/processes/leash.mjs', import
 const fixtures = fileURLToPath(new URL('../fixtures/tinker/', import.meta.url));
 
 const PEER_NAMES = PEERS.map(({ name }) => name).join(', ');
+/** What else may be left out. */
+const TERMINUS = 'terminus-2';
 const VERSION_LIMIT_MS = 60_000;
 
 type Flags = { readonly without: readonly string[]; readonly python: Readonly<Record<string, string>> };
@@ -27,15 +32,15 @@ type Flags = { readonly without: readonly string[]; readonly python: Readonly<Re
 function parseFlags(args: readonly string[]): Flags {
   const command = new Command('npm run test:peers --')
     .description('Drives our Tinker client against open servers from the package index, on this machine.')
-    .option('--without <peer>', `leave one out: ${PEER_NAMES}; may be repeated`, collectPeer, [])
+    .option('--without <peer>', `leave one out: ${PEER_NAMES}, or ${TERMINUS} with all; may be repeated`, collectLeftOut, [])
     .option('--python <peer=path>', 'a Python that already holds the peer; nothing is installed for it', collectPython, {})
     .exitOverride()
     .parse(args, { from: 'user' });
   return command.opts<Flags>();
 }
 
-function collectPeer(name: string, before: readonly string[]): string[] {
-  return [...before, knownPeer(name)];
+function collectLeftOut(name: string, before: readonly string[]): string[] {
+  return [...before, name === TERMINUS ? name : knownPeer(name)];
 }
 
 function collectPython(text: string, before: Readonly<Record<string, string>>): Record<string, string> {
@@ -71,7 +76,7 @@ async function main(args: readonly string[]): Promise<number> {
       outcomes.push(`${peer.title}: left out, as asked`);
       continue;
     }
-    const { failed, words } = await tried(peer, flags.python[peer.name]);
+    const { failed, words } = await tried(peer, flags.python[peer.name], !flags.without.includes(TERMINUS));
     outcomes.push(`${peer.title}: ${words}`);
     failures += failed;
   }
@@ -80,7 +85,11 @@ async function main(args: readonly string[]): Promise<number> {
 }
 
 /** One peer from its installation to its verdict. A peer that cannot be had fails; the others are still tried. */
-async function tried(peer: Peer, python: string | undefined): Promise<{ readonly failed: number; readonly words: string }> {
+async function tried(
+  peer: Peer,
+  python: string | undefined,
+  withTerminus: boolean,
+): Promise<{ readonly failed: number; readonly words: string }> {
   console.log(`\n${peer.title}`);
   const folder = join(state, peer.name);
   const out = join(folder, 'results.json');
@@ -88,7 +97,8 @@ async function tried(peer: Peer, python: string | undefined): Promise<{ readonly
     const clock = stopwatch();
     const executable = python ?? (await pythonOf(environment(peer)));
     const installed = clock();
-    let started = '';
+    let [started, driven, played] = ['', '', 'left out, as asked'];
+    let checks: readonly Check[] = [];
     await whileServing(peer, executable, folder, async (baseUrl) => {
       started = clock();
       const args = [
@@ -106,11 +116,14 @@ async function tried(peer: Peer, python: string | undefined): Promise<{ readonly
       // On a leash: it would go on asking a server that ended with us.
       const command = [leash, process.execPath, driver, ...args];
       await execa(process.execPath, command, { env: { TINKER_API_KEY: API_KEY }, stdout: 'inherit', stderr: 'inherit', detached: true });
+      driven = clock();
+      if (!withTerminus) return;
+      checks = await playTerminus(peer, baseUrl);
+      played = clock();
     });
-    const driven = clock();
-    const failed = report(peer, readResults(out), readResults(join(fixtures, peer.recording)));
+    const failed = report(peer, readResults(out), readResults(join(fixtures, peer.recording))) + reportChecks(TERMINUS, checks);
     const verdict = failed === 0 ? 'agrees' : `${failed} disagreements`;
-    return { failed, words: `${verdict} (environment ${installed}, start ${started}, drive ${driven})` };
+    return { failed, words: `${verdict} (environment ${installed}, start ${started}, drive ${driven}, ${TERMINUS} ${played})` };
   } catch (error) {
     console.error(error instanceof Error ? error.message : error);
     return { failed: 1, words: 'could not be tried, see above; --without leaves it out' };

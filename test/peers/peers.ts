@@ -34,6 +34,8 @@ export type Peer = {
   /** What the official client got from it, in `test/fixtures/tinker/`. */
   readonly recording: string;
   readonly launch: Launch;
+  /** It ends an answer at the model's own end only, whatever other stop tokens are asked for. */
+  readonly ignoresStopTokens?: true;
   /** By step. A difference that does not show is a failure too: then this table is out of date. */
   readonly differences: Readonly<Record<string, Difference>>;
 };
@@ -76,6 +78,7 @@ export const PEERS: readonly Peer[] = [
     trainingBodies: 'json',
     patienceSeconds: 10,
     recording: 'results.hatchery-0.3.0.sdk-0.18.2.json',
+    ignoresStopTokens: true,
     launch: ({ port }) => ({
       args: [join(pythonFolder, 'serve_hatchery.py'), MODEL, String(port), API_KEY],
       env: { HF_HUB_OFFLINE: '1', CUDA_VISIBLE_DEVICES: '' },
