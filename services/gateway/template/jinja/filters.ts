@@ -28,11 +28,13 @@ const FILTERS: ReadonlyMap<string, Filter> = new Map<string, Filter>([
 const NAMED_ARGUMENTS: Readonly<Record<string, readonly string[]>> = { map: ['attribute'], tojson: ['ensure_ascii', 'indent'] };
 
 /** What a filter makes of a value; undefined leaves it to the engine. An argument that would be passed over is refused. */
-export function applied(name: string, value: Value, given: Arguments, apply: Apply): Value | undefined {
+export function applied(name: string, value: Value, argumentsOf: () => Arguments, apply: Apply): Value | undefined {
   const filter = FILTERS.get(name);
-  const unknown = filter && [...given[1].keys()].find((key) => !NAMED_ARGUMENTS[name]?.includes(key));
+  if (filter === undefined) return undefined;
+  const given = argumentsOf();
+  const unknown = [...given[1].keys()].find((key) => !NAMED_ARGUMENTS[name]?.includes(key));
   if (unknown !== undefined) throw new TypeError(`${name}: the argument "${unknown}" is not known here`);
-  return filter?.(value, given, apply);
+  return filter(value, given, apply);
 }
 
 function asJson(value: Value, [[ascii, width], named]: Arguments): string {

@@ -5,7 +5,10 @@ import { operate, testNamed } from './operators.ts';
 import { toText } from './python-text.ts';
 import { boolean, dict, isTrue, isUndefined, itemsOf, keyOf, text, UNDEFINED } from './values.ts';
 
-/** The engine's interpreter with Python's answers where they differ; all else is the engine's own. */
+/**
+ * The engine's interpreter with Python's answers where they differ; all else is the engine's own. docs/tokenizers.md lists every correction
+ * and who needs it.
+ */
 export class PythonInterpreter extends Interpreter {
   override evaluate(part: Part | undefined, scope: Scope): Value {
     switch (part?.type) {
@@ -59,9 +62,8 @@ export class PythonInterpreter extends Interpreter {
 
   override applyFilter(value: Value, filter: Name | Call, scope: Scope): Value {
     const [name, args] = filter.type === 'Identifier' ? [filter.value, []] : [filter.callee.value, filter.args];
-    const ours = applied(name, value, this.evaluateArguments(args, scope), (item, by) =>
-      this.applyFilter(item, { type: 'Identifier', value: by }, scope),
-    );
+    const apply = (item: Value, by: string) => this.applyFilter(item, { type: 'Identifier', value: by }, scope);
+    const ours = applied(name, value, () => this.evaluateArguments(args, scope), apply);
     return ours ?? super.applyFilter(value, filter, scope);
   }
 
