@@ -36,17 +36,7 @@ export function createInputActivities({ records, blobs, objects, projectRoot, se
         const home = new RunFolder(projectRoot, homeOf(runId, projectRoot, settings));
         await claimRun({ objects, home, folder: new RunFolder(projectRoot, record.runDir) }, record);
         await noteReads(objects, runId, runsReadBy(record));
-        const {
-          config,
-          jobTemplate,
-          warmupTrajectories,
-          executionId: _,
-
-          train,
-          holdout,
-          trainContents,
-          ...pinned
-        } = record;
+        const { config, jobTemplate, warmupTrajectories, executionId: _, train, holdout, trainContents, ...pinned } = record;
         const lists = { train: await taskList(train, blobs, runId), holdout: await taskList(holdout, blobs, runId) };
         return { ...pinned, ...lists, ref: await records.pin(record) };
       } catch (error) {

@@ -43,6 +43,7 @@ describe('fresh weights', () => {
     ['refuse', new BadRequest('no', { call: 'asample', status: 400, fate: 'refused' }), 0],
     ['cannot be reached', new RetryLater('no answer', { call: 'asample' }), 8],
     ['want payment first', new BillingPaused('pay', { call: 'asample', status: 402, fate: 'unpaid' }), 0],
+    ['keep answers back', new BillingPaused('pay', { call: 'asample', status: 402, fate: 'standing', requestId: 'r' }), 8],
   ])('that %s are published all the same; calls of which nobody knows are booked as made', async (_, error, lost) => {
     const { usage, notices } = await warmUp(() => Promise.reject(error)).run(1);
     expect(usage.lost).toHaveLength(lost);

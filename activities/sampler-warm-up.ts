@@ -2,6 +2,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import { NO_USAGE, type Usage } from '../core/measures/usage.ts';
 import { samplerBook } from '../core/recordings/book-name.ts';
 import { usageOf } from '../core/recordings/books.ts';
+import { type PaidCall, standingAs } from '../core/recordings/paid-call.ts';
 import type { PublishedSampler } from '../core/run/trial.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
 import { TinkerError } from '../services/tinker/index.ts';
@@ -35,12 +36,15 @@ export function warmUpSampler({ runId, name, sampler, ids }: WarmUpOrder, { obje
     const calls = await openBook(objects, runId, samplerBook(name));
     const isFirst = calls.calls.length === 0;
     const failures = isFirst ? await firstCalls(calls, sampler, ids, models) : [];
-    const usage = calls.calls.length === 0 ? NO_USAGE : usageOf(calls.calls, `sampler ${name}`);
+    const usage = calls.calls.length === 0 ? NO_USAGE : usageOf(calls.calls.map(givenUp), `sampler ${name}`);
     const [first] = failures;
     if (first === undefined || failures.length < CALLS) return { usage, notices: [] };
     return { usage, notices: [`the first ${CALLS} calls of sampler ${name} failed, which trials may survive: ${first}`] };
   });
 }
+
+/** Nobody waits again for an answer that the service keeps back until it is paid, so its call is lost. */
+const givenUp = (call: PaidCall): PaidCall => (standingAs(call) === null ? call : { ...call, outcome: null });
 
 /** Why calls failed. @throws StaleAttempt, and what the store throws: without a book nothing is asked */
 async function firstCalls(calls: PaidCalls, sampler: PublishedSampler, ids: readonly number[], models: WarmUpDeps['models']) {

@@ -29,12 +29,15 @@ export async function writeSamples(step: number, trials: SampledTrials, record: 
   await deps.files.write(`samples-${stepName(step)}.md`, [title, ...parts].join('\n'));
 }
 
-async function sampleText({ trialId, taskId, reward, stopReason, spans: ref }: Kept, text: (ids: Int32Array) => string, blobs: BlobStore) {
-  const { spans } = decodeEpisode(await blobs.get(ref));
+async function sampleText(trial: Kept, text: (ids: Int32Array) => string, blobs: BlobStore) {
+  const { trialId, taskId, reward, stopReason, fragmentCauses } = trial;
+  const { spans } = decodeEpisode(await blobs.get(trial.spans));
   const graded = reward === null ? 'no reward' : `reward ${reward}`;
+  const split = Object.entries(fragmentCauses).map(([cause, count]) => `${count} × ${cause}`);
+  const ended = [graded, stopReason ?? 'no stop reason', ...(split.length > 0 ? [`split: ${split.join(', ')}`] : [])].join(', ');
   const written = transcript(spans, text);
   const fence = '`'.repeat(Math.max(4, 1 + longestRun(written)));
-  return `## ${taskId}\n\n${trialId}: ${graded}, ${stopReason ?? 'no stop reason'}\n\n${fence}\n${written}\n${fence}\n`;
+  return `## ${taskId}\n\n${trialId}: ${ended}\n\n${fence}\n${written}\n${fence}\n`;
 }
 
 /** Of whole stretches, since a character may be spread over several ids. */

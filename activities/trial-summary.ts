@@ -50,8 +50,9 @@ export async function summarize(
   calls: PaidCalls,
   blobs: BlobStore,
 ): Promise<TrialSummary> {
-  const stopReason = seen.overflow ? CONTEXT_OVERFLOW : seen.usdLimited ? USD_LIMIT : outcome.stopReason;
+  const stopReason = limitReached(seen) ?? outcome.stopReason;
   const { spans } = seen;
+  const { first: _, ...fragmentCauses } = seen.fragments;
   return {
     ...figuresOf(record, spec, seen),
     trialId: spec.trialId,
@@ -68,14 +69,22 @@ export async function summarize(
     maskedTokens: seen.maskedTokens,
     overflow: seen.overflow,
     lengthStops: seen.lengthStops,
-    fragments: Object.values(seen.fragments).reduce((sum, count) => sum + count, 0),
+    fragmentCauses,
+    unreadableCalls: seen.unreadableCalls,
+    lookAlikes: seen.lookAlikes,
     ...paidIn(record, spec, seen, calls),
     wallMs: outcome.totalMs ?? 0,
   };
 }
 
-/** The stop reason of a trial that had used up `budget.max_usd_per_trial`. It is graded as it stands, and trained on. */
-const USD_LIMIT = 'usd_limit';
+/** What ended the trial at the gateway, whatever its agent says. Apart from an overflow it is graded as it stands, and trained on. */
+function limitReached({ overflow, usdLimited, tokenLimited, callLimited, timeLimited }: TrialRecord): string | null {
+  if (overflow) return CONTEXT_OVERFLOW;
+  if (usdLimited) return 'usd_limit';
+  if (tokenLimited) return 'token_limit';
+  if (callLimited) return 'call_limit';
+  return timeLimited ? 'time_limit' : null;
+}
 
 const figuresOf = ({ config }: RunRecord, { who }: TrialSpec, { spans }: TrialRecord) =>
   trialFigures(spans, { maxTokens: config.sampling.max_tokens, who });

@@ -64,11 +64,12 @@ const UNPAID = { kind: 'status', status: 402, detail: 'top up' } as const;
 const updatesDone = () => new CallLogFile(callLog).calls().filter(({ kind, failed }) => kind === 'optim_step' && failed === null).length;
 
 it('a service that wants payment again and again: the run waits each time, goes on where it was, and each update is made once', async () => {
+  // Of trials: the first calls of fresh weights, between them, wait for nobody's payment.
   await putFaults(
     fixture.trainer.url,
     on('asample', UNPAID, { nth: 12 }),
-    on('retrieve_future', UNPAID, { for: 'Sample', nth: 30 }),
-    on('retrieve_future', UNPAID, { for: 'Sample', nth: 50 }),
+    on('retrieve_future', UNPAID, { for: 'Sample', nth: 40 }),
+    on('retrieve_future', UNPAID, { for: 'Sample', nth: 70 }),
     on('forward_backward', UNPAID),
     on('retrieve_future', UNPAID, { for: 'OptimStep', nth: 2 }),
     on('save_weights', UNPAID),

@@ -155,7 +155,7 @@ it('a trial of a real model is one sequence of the ids it sampled, and its trans
   const trial = await inActivity('trial', 1, () => runTrial(spec as TrialSpec));
 
   expect(said).toEqual(TURNS.map(([, text]) => text));
-  expect(trial).toMatchObject({ calls: 3, fragments: 1, maskedTokens: 0, overflow: false, reward: 1 });
+  expect(trial).toMatchObject({ calls: 3, fragmentCauses: {}, maskedTokens: 0, overflow: false, reward: 1 });
   const { spans } = decodeEpisode(await project.blobs.get(trial.spans ?? expect.fail('no spans')));
   const [first, second, third] = spans;
   if (!first || !second || !third) expect.fail('three calls');
@@ -173,9 +173,11 @@ it('a trial of a real model is one sequence of the ids it sampled, and its trans
   );
 
   const files = project.folderOf(record);
-  await writeSamples(1, [{ trial, score: null }], record, { blobs: project.blobs, files, rendererOf });
+  const split = { ...trial, fragmentCauses: { retry: 2, branch: 1 } };
+  await writeSamples(1, [{ trial: split, score: null }], record, { blobs: project.blobs, files, rendererOf });
   const text = new TextDecoder().decode((await project.objects.get('runs/first/files/samples-step-0001.md')) ?? new Uint8Array());
   expect(text).toContain(`⟦${TURNS[0].join('')}<|im_end|>⟧`);
+  expect(text).toContain(`${trial.trialId}: reward 1, done, split: 2 × retry, 1 × branch\n`);
   expect(text).not.toContain('\ufffd');
 });
 

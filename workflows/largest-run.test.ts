@@ -62,7 +62,15 @@ function atTheEnd(): RunFacts {
   facts.interim = Array.from({ length: 20 }, (_, index) => evaluationOf({ label: `interim-00${index}` }));
   for (let step = 1; step <= 500; step++) {
     const warnings = ['entropy is at 0.49 of its first value, at or below 0.5 (tripwire.entropy_warn_frac)'.repeat(2)];
-    addRow(facts, metricsRowOf({ step, warnings, stop_reason_counts: { submitted: 60, max_turns: 2, context_overflow: 2 } }));
+    addRow(
+      facts,
+      metricsRowOf({
+        step,
+        warnings,
+        stop_reason_counts: { submitted: 60, max_turns: 2, context_overflow: 2 },
+        fragment_causes: { branch: 9, retry: 9, compaction: 9 },
+      }),
+    );
     for (const warning of warnings) addNotice(facts, `step ${step}: ${warning}`);
     save(facts, step);
     facts.usage = addUsage(facts.usage, { ...NO_USAGE, lost: lostIn(step) });

@@ -43,6 +43,10 @@ export type StepFacts = {
   readonly built: BuiltDatums;
   /** Trials whose agent was refused a call because its prompt did not fit into the context. */
   readonly overflowTrials: number;
+  /** Calls that opened a fragment, by cause; what could not be read as a tool call; control tokens that somebody wrote as text. */
+  readonly fragmentCauses: Readonly<Record<string, number>>;
+  readonly unreadableCalls: number;
+  readonly lookAlikes: number;
   readonly trained: TrainedBatch;
   readonly tripwire: Pick<TripwireCheck, 'guard' | 'entropyRatio' | 'lengthRatio'>;
   readonly warnings: readonly string[];
@@ -88,7 +92,10 @@ export function metricsRow(facts: StepFacts) {
     datums: trained.datums,
     built_datums: built.datums,
     fragments: built.fragments,
+    fragment_causes: facts.fragmentCauses,
     fragmentation_rate: built.datums === 0 ? 0 : built.fragments / built.datums,
+    unreadable_calls: facts.unreadableCalls,
+    look_alikes: facts.lookAlikes,
     overflow_trials: facts.overflowTrials,
     overflow_drops: built.overflowDrops,
     overlong_drops: built.overlongDrops,

@@ -33,6 +33,9 @@ const trial: fc.Arbitrary<ClosedTrial> = fc.record({
   scoredTokens: count,
   maskedTokens: count,
   overflow: fc.boolean(),
+  fragmentCauses: fc.dictionary(fc.constantFrom('retry', 'branch', 'compaction'), count),
+  unreadableCalls: count,
+  lookAlikes: count,
   usd: fc.double({ min: 0, max: 5, noNaN: true }),
   replayedTokens: count,
   reboughtTokens: count,
@@ -124,6 +127,8 @@ it('every rate can be made again from its numerator and denominator', () => {
       expect(row.raw_solve_rate).toBe(rate(row.passed_trials, row.trials));
       expect(row.executed_trials + row.infra_failed_trials).toBe(row.trials);
       expect(row.fragmentation_rate).toBe(rate(row.fragments, row.built_datums));
+      const opened = (counts: Readonly<Record<string, number>>) => Object.values(counts).reduce((sum, count) => sum + count, 0);
+      expect(opened(row.fragment_causes)).toBe(trials.reduce((sum, { trial }) => sum + opened(trial.fragmentCauses), 0));
       const { submitted = 0 } = row.stop_reason_counts;
       expect(row.scaffold_loss_rate).toBeCloseTo(rate(row.stop_reason_trials - submitted, row.stop_reason_trials), 12);
       if (row.mean_generation_tokens !== null)

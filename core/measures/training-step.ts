@@ -23,6 +23,9 @@ export type ClosedTrial = Pick<
   | 'scoredTokens'
   | 'maskedTokens'
   | 'overflow'
+  | 'fragmentCauses'
+  | 'unreadableCalls'
+  | 'lookAlikes'
   | 'replayedTokens'
   | 'reboughtTokens'
 > &
@@ -61,6 +64,9 @@ export function closeTrainingStep({ step, tasks, sampler, guard, money, trials, 
     health,
     built: builtFrom(scores, all),
     overflowTrials: all.filter((trial) => trial.overflow).length,
+    fragmentCauses: addCounts(all.map((trial) => trial.fragmentCauses)),
+    unreadableCalls: sum(all.map((trial) => trial.unreadableCalls)),
+    lookAlikes: sum(all.map((trial) => trial.lookAlikes)),
     trained: train.trained,
     tripwire,
     warnings: [...train.notices, ...tripwire.breaches.map((breach) => told(breach))],
@@ -92,6 +98,12 @@ function builtFrom(scores: readonly ClosedScore[], trials: readonly ClosedTrial[
     overlongDrops: scores.filter((score) => score.overlongDropped).length,
     maskedTokens: sum(trials.map((trial) => trial.maskedTokens)),
   };
+}
+
+/** Counts of the same name added, in the order of names. */
+function addCounts(all: readonly Readonly<Record<string, number>>[]): Record<string, number> {
+  const names = [...new Set(all.flatMap((counts) => Object.keys(counts)))].sort();
+  return Object.fromEntries(names.map((name) => [name, sum(all.map((counts) => counts[name] ?? 0))]));
 }
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);

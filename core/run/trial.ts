@@ -44,7 +44,7 @@ export type TrialSummary = Paid & {
   readonly gradedScore: number | null;
   readonly exceptionType: string | null;
   readonly exceptionMessage: string | null;
-  /** Why the agent ended; `usd_limit` when the trial had used up `budget.max_usd_per_trial`. */
+  /** Why the agent ended; a limit of the trial that was reached goes before the agent's own word. */
   readonly stopReason: string | null;
   readonly calls: number;
   /** Calls that sampled as many tokens as they were allowed: their answers are cut off. */
@@ -56,7 +56,12 @@ export type TrialSummary = Paid & {
   readonly maskedTokens: number;
   readonly overflow: boolean;
   readonly lengthStops: number;
-  readonly fragments: number;
+  /** Calls, after the first, whose prompt did not simply continue an earlier call, by cause. */
+  readonly fragmentCauses: Readonly<Record<string, number>>;
+  /** Turns with what begins like tool calls but cannot be read. */
+  readonly unreadableCalls: number;
+  /** Control tokens in prompts that a user or a tool wrote as text. */
+  readonly lookAlikes: number;
   /** Sampled tokens that an attempt which died had bought, and that were answered from its records. */
   readonly replayedTokens: number;
   /** Sampled tokens that an attempt which died had bought in vain: its calls were not made again. */

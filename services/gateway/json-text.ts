@@ -1,9 +1,11 @@
 /**
- * The texts of the elements of a top-level array in a JSON object, as they were written: numbers keep their form and objects their key
- * order, which `JSON.parse` loses. `json` must be a text that `JSON.parse` takes for an object. Linear, and fast where most of it is strings.
+ * Parts of a JSON text as they were written: numbers keep their form and objects their key order, which `JSON.parse` loses, and nothing is made
+ * of what is passed over. The text must be one that `JSON.parse` takes for an object. Linear, and fast where most of it is strings.
  */
+
+/** The texts of the elements of a top-level array. */
 export function arrayElementTexts(json: string, key: string): string[] {
-  const array = valueText(json, key);
+  const array = memberTexts(json, [key]).get(key);
   if (array?.[0] !== '[') return [];
   const texts: string[] = [];
   let at = afterSpace(array, 1);
@@ -16,15 +18,16 @@ export function arrayElementTexts(json: string, key: string): string[] {
   return texts;
 }
 
-/** The text of a top-level value of such an object; of a key that is written twice, the last one, as `JSON.parse` has it. Null: no such key. */
-export function valueText(json: string, key: string): string | null {
-  let found: string | null = null;
+/** The texts of top-level values by their keys; of a key that is written twice, the last one, as `JSON.parse` has it. */
+export function memberTexts(json: string, keys: readonly string[]): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
   let at = afterSpace(json, afterSpace(json, 0) + 1);
   while (json[at] === '"') {
     const keyEnd = endOfString(json, at);
     const start = afterSpace(json, afterSpace(json, keyEnd) + 1);
     const end = endOfValue(json, start);
-    if (JSON.parse(json.slice(at, keyEnd)) === key) found = json.slice(start, end);
+    const key = JSON.parse(json.slice(at, keyEnd)) as string;
+    if (keys.includes(key)) found.set(key, json.slice(start, end));
     at = afterSpace(json, end);
     if (json[at] === ',') at = afterSpace(json, at + 1);
   }

@@ -74,10 +74,8 @@ export interface ChatRenderer {
   readonly tokenizer: string;
   /** Ids that end an assistant turn; the sampler returns the one it met as the last sampled id. */
   readonly stopTokens: readonly number[];
-  /** False: requests with tools are refused by name before anything is rendered. */
-  readonly supportsTools: boolean;
-  /** Why `supportsTools` is false, where there is more to say than that. */
-  readonly noTools?: string;
+  /** Why requests with tools are refused, before anything is rendered; null when they are not. */
+  readonly noTools: string | null;
   readonly vocabulary: Vocabulary;
   tokenize(text: string): Awaitable<Int32Array>;
   /** The whole conversation as ids. Used for the first call of a fragment only. */

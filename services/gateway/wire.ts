@@ -44,12 +44,11 @@ export function parseChatRequest(text: string): ChatRequest {
 export function refuseUnsupported(request: ChatRequest, trial: { readonly renderer: ChatRenderer; readonly temperature: number }): void {
   const { renderer } = trial;
   const { messages, temperature, tools } = request;
-  if (!renderer.supportsTools) {
-    if (tools.length > 0)
-      throw invalidRequest('tools', `tools: the template "${renderer.name}" has no tools. Send the request without them.`);
+  if (renderer.noTools !== null) {
+    const why = `tools cannot be used with the renderer "${renderer.name}": ${renderer.noTools}`;
+    if (tools.length > 0) throw invalidRequest('tools', `tools: ${why}. Send the request without them.`);
     const index = messages.findIndex(({ role, toolCalls }) => role === 'tool' || toolCalls !== undefined);
-    if (index >= 0)
-      throw invalidRequest(`messages.${index}`, `messages.${index}: the template "${renderer.name}" has no tool messages or calls.`);
+    if (index >= 0) throw invalidRequest(`messages.${index}`, `messages.${index}: ${why}.`);
   }
   if (temperature !== null && temperature !== trial.temperature)
     throw invalidRequest(

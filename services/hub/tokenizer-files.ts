@@ -9,19 +9,15 @@ export const TOKENIZER_FILES = [
   'chat_template.jinja',
   'additional_chat_templates/tool_use.jinja',
   'generation_config.json',
-  'special_tokens_map.json',
 ] as const;
 export type TokenizerFile = (typeof TOKENIZER_FILES)[number];
 
-/** Those that decide which ids are written: two workers with the same ones render alike. */
-const DECISIVE = TOKENIZER_FILES.filter((name) => name !== 'special_tokens_map.json');
-
-/** sha256 by file name, of the decisive files that are there. */
+/** sha256 by file name, of those that are there: two workers with the same ones render alike. */
 export type FileDigests = Readonly<Partial<Record<TokenizerFile, string>>>;
 
 export async function fileDigests(folder: string): Promise<FileDigests> {
   const digests: Partial<Record<TokenizerFile, string>> = {};
-  for (const name of DECISIVE) {
+  for (const name of TOKENIZER_FILES) {
     const bytes = await bytesOf(folder, name);
     if (bytes !== null) digests[name] = createHash('sha256').update(bytes).digest('hex');
   }

@@ -121,6 +121,13 @@ if (TMUX_IS_HERE) {
     }
   });
 
+  test('a model that never ends its answers, which harbor counts as no turns, is ended by the limit of its calls', async () => {
+    const sampler = scriptedSampler(...Array.from({ length: 8 }, () => says('{"analysis": "and so on')));
+    const { session, ...run } = await terminus.play({ sampler, renderer, agent: { maxTurns: 2 }, gateway: { maxCalls: 6 } });
+    expect(run).toMatchObject({ executed: true, exceptionType: null, stopReason: 'call_limit' });
+    expect(session.record()).toMatchObject({ calls: 6, lengthStops: 6, callLimited: true, failure: null });
+  });
+
   test('a trial that is suspended ends at once too, but is not graded', async () => {
     const { session, ...run } = await terminus.play({ sampler: scriptedSampler(look, new SamplerUnpaid('the bill is open')), renderer });
     expect(run).toMatchObject({ infraFailed: true, exceptionMessage: expect.stringContaining('trial_suspended') });

@@ -49,7 +49,7 @@ describe.each(Object.keys(DELTAS) as (keyof typeof DELTAS)[])('%s', (family) => 
       const deltaAfter = async (sampled: string, next: ChatMessage) => {
         const tree = new ConversationTree(renderer);
         const start: ChatMessage[] = [{ role: 'user', content: 'u0' }];
-        const offered = renderer.supportsTools ? tools : [];
+        const offered = renderer.noTools === null ? tools : [];
         const placed = await tree.prompt(start, offered);
         const ids = await tokenizer.encode(sampled);
         const said = await renderer.parse(ids, { prompt: placed.prompt, tools: offered });

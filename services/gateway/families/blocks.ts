@@ -16,9 +16,9 @@ export function blockCalls(
     if (stray) return null;
     const calls: CallText[] = [];
     for (const block of blocks) {
-      const read1 = read(block, tools);
-      if (read1 === null || read1.length === 0) return null;
-      calls.push(...read1);
+      const found = read(block, tools);
+      if (found === null || found.length === 0) return null;
+      calls.push(...found);
     }
     return { content: calls.length === 0 ? raw(pieces) : outsideText(texts), calls };
   };

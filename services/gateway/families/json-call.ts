@@ -1,4 +1,4 @@
-import { valueText } from '../json-text.ts';
+import { memberTexts } from '../json-text.ts';
 import type { CallText } from './family.ts';
 
 /**
@@ -15,8 +15,8 @@ export function jsonCall(text: string, argumentKeys: readonly string[] = ['argum
   const given = value[key];
   if (typeof given === 'string') return parsedObject(given) === null ? null : { name: value.name, arguments: given, ...id };
   if (!isObject(given)) return null;
-  const written = valueText(whole, key);
-  return written === null ? null : { name: value.name, arguments: written, ...id };
+  const written = memberTexts(whole, [key]).get(key);
+  return written === undefined ? null : { name: value.name, arguments: written, ...id };
 }
 
 /** Arguments that stand alone: the text of a JSON object, trimmed; null when it is none. */

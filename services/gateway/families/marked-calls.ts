@@ -20,7 +20,7 @@ export const argumentTagCalls = blockCalls('<tool_call>', '</tool_call>', (block
 });
 
 /** Kimi-K2: the model names its calls `functions.<name>:<number>`, and templates print that name again. */
-export const kimiCalls = sectionCalls('<|tool_calls_section_begin|>', '<|tool_calls_section_end|>', (section) =>
+export const kimiCalls = blockCalls('<|tool_calls_section_begin|>', '<|tool_calls_section_end|>', (section) =>
   callsIn(section, ['<|tool_call_begin|>', '<|tool_call_end|>'], (call) => {
     const [head, body] = halves(call, '<|tool_call_argument_begin|>');
     const name = /^(?:functions\.)?(.+):\d+$/.exec(head.trim())?.[1];
@@ -29,7 +29,7 @@ export const kimiCalls = sectionCalls('<|tool_calls_section_begin|>', '<|tool_ca
 );
 
 /** DeepSeek V3 and R1 write `function<sep>name` and fenced JSON, V3.1 writes `name<sep>` and bare JSON. */
-export const deepSeekCalls = sectionCalls('<｜tool▁calls▁begin｜>', '<｜tool▁calls▁end｜>', (section) =>
+export const deepSeekCalls = blockCalls('<｜tool▁calls▁begin｜>', '<｜tool▁calls▁end｜>', (section) =>
   callsIn(section, ['<｜tool▁call▁begin｜>', '<｜tool▁call▁end｜>'], (call) => {
     const [head, body] = halves(call, '<｜tool▁sep｜>');
     const fenced = /^([^\n]+)\n```json\n(.*)\n```\s*$/s.exec(body);
@@ -51,9 +51,9 @@ export const mistralCalls: CallParser = (pieces) => {
   if (first === -1) return { content: raw(pieces), calls: [] };
   const calls: CallText[] = [];
   for (const text of raw(pieces.slice(first + 1)).split('[TOOL_CALLS]')) {
-    const read1 = text.trimStart().startsWith('[') ? jsonList(text) : one(namedArguments(text));
-    if (read1 === null) return null;
-    calls.push(...read1);
+    const found = text.trimStart().startsWith('[') ? jsonList(text) : one(namedArguments(text));
+    if (found === null) return null;
+    calls.push(...found);
   }
   return { content: raw(pieces.slice(0, first)).trim(), calls };
 };
@@ -81,10 +81,6 @@ function jsonList(text: string): CallText[] | null {
   } catch {
     return null;
   }
-}
-
-function sectionCalls(open: string, close: string, read: (section: readonly Piece[]) => CallText[] | null): CallParser {
-  return blockCalls(open, close, read);
 }
 
 /** Every piece of a section belongs to a call, apart from white space. */

@@ -57,13 +57,14 @@ export function markerAt(pieces: readonly Piece[], markers: readonly string[], f
 
 function splitText(text: string, markers: readonly string[]): Piece[] {
   if (markers.length === 0) return [{ text, marker: false }];
-  const pattern = new RegExp(`(${markers.map((marker) => escaped(marker)).join('|')})`);
+  const pattern = new RegExp(`(${markers.map(escaped).join('|')})`);
   return text
     .split(pattern)
     .map((part, index) => ({ text: part, marker: index % 2 === 1 }))
     .filter(({ text: part }) => part !== '');
 }
 
-function escaped(text: string): string {
+/** A text as a regular expression that finds it. */
+export function escaped(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 }

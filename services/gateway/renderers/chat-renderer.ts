@@ -1,16 +1,14 @@
-import { createHash } from 'node:crypto';
-import { toolsKey } from '../canonical.ts';
-import type { CallText, Family } from '../families/family.ts';
+import type { Family } from '../families/family.ts';
 import { familyOf } from '../families/family-of.ts';
-import { opensReasoning, piecesOf, textOf } from '../families/pieces.ts';
-import { toolShapes } from '../families/tool-shapes.ts';
-import type { ChatMessage, ChatRenderer, ParseContext, ParsedTurn, ToolCall } from '../renderer.ts';
+import { escaped, piecesOf, textOf } from '../families/pieces.ts';
+import type { ChatRenderer } from '../renderer.ts';
 import type { ChatTemplate } from '../template/template.ts';
 import type { AddedToken, Tokenizer } from '../tokenizer/tokenizer.ts';
 import { inForm } from './chat-forms.ts';
 import { habitsOf } from './chat-probe.ts';
 import { toolsRefusal } from './chat-read-back.ts';
 import { extend, type Retain } from './chat-splice.ts';
+import { turnReader } from './chat-turn.ts';
 import { fingerprintOf } from './fingerprint.ts';
 
 export type ChatRendererOptions = {
@@ -26,9 +24,6 @@ export type ChatRendererOptions = {
   readonly stopTokens?: readonly number[];
 };
 
-/** Ids of a prompt's end that go into the ids of tool calls. */
-const CALL_ID_TOKENS = 64;
-
 /**
  * The renderer of a model from its tokenizer and chat template.
  * @throws Error when no token ends the template's turns, so that nothing sampled could be told from what follows it.
@@ -40,15 +35,12 @@ export async function chatRenderer(options: ChatRendererOptions): Promise<ChatRe
   const pieces = piecesOf(tokenizer, family.markers);
   const noTools = await toolsRefusal({ tokenizer, pieces, family }, habits);
   const stopTokens = stopTokensOf(tokenizer, { family, closes: habits.closes, more: options.stopTokens ?? [] });
-  const stops = new Set(stopTokens);
   const controls = controlPattern(tokenizer.addedTokens, family);
-  const shapesOf = lastShapes();
   const renderer: Omit<ChatRenderer, 'fingerprint'> = {
     name,
     tokenizer: tokenizer.name,
     stopTokens,
-    supportsTools: noTools === null,
-    ...(noTools === null ? {} : { noTools }),
+    noTools,
     vocabulary: {
       size: tokenizer.size,
       idToString: (id) => textOf(tokenizer, Int32Array.of(id)),
@@ -58,57 +50,10 @@ export async function chatRenderer(options: ChatRendererOptions): Promise<ChatRe
     render: async (messages, { tools, addGenerationPrompt }) =>
       tokenizer.encode(template.render({ messages: inForm(messages, habits.form), tools, addGenerationPrompt })),
     extend: (request) => extend({ template, tokenizer, family, habits, pieces, retain }, request),
-    lookAlikes: (messages) => messages.reduce((count, message) => count + countIn(message, controls), 0),
-    parse(sampled, context) {
-      const last = sampled.at(-1);
-      const closed = last !== undefined && stops.has(last);
-      const { content, reasoning, calls } = family.read({
-        pieces: pieces.of(closed ? sampled.subarray(0, -1) : sampled),
-        closedBy: closed ? textOf(tokenizer, Int32Array.of(last)) : null,
-        reasoningOpen: family.reasoning !== null && opensReasoning(tokenizer, context.prompt, family.reasoning.open),
-        tools: shapesOf(context.tools),
-      });
-      return said(content, reasoning, calls === null ? null : withIds(calls, family, sampled, context));
-    },
+    lookAlikes: (messages) => messages.reduce((count, { content }) => count + (content.match(controls)?.length ?? 0), 0),
+    parse: turnReader({ tokenizer, pieces, family, stops: new Set(stopTokens) }),
   };
   return { ...renderer, fingerprint: () => fingerprintOf(renderer) };
-}
-
-function said(content: string, reasoning: string, toolCalls: ParsedTurn['toolCalls'] | null): ParsedTurn {
-  return {
-    content,
-    ...(reasoning === '' ? {} : { reasoning }),
-    ...(toolCalls?.length ? { toolCalls } : {}),
-    ...(toolCalls === null ? { callsUnreadable: true } : {}),
-  };
-}
-
-/** A function of what was sampled and after what, so that an attempt that replays a trial names its calls the same. */
-function withIds(
-  calls: readonly CallText[],
-  { callIds }: Family,
-  sampled: Int32Array,
-  { prompt, callIndex }: ParseContext,
-): readonly ToolCall[] {
-  if (calls.length === 0) return [];
-  const seed = createHash('sha256')
-    .update(`${prompt.length}|${callIndex ?? ''}|${prompt.subarray(-CALL_ID_TOKENS).join()}|${sampled.join()}`)
-    .digest('hex');
-  return calls.map(({ name, arguments: json, id }, index) => {
-    const digest = createHash('sha256').update(`${seed}|${index}`).digest('hex');
-    const own = callIds === 'nine' ? digest.slice(0, 9) : `call_${digest.slice(0, 24)}`;
-    return { id: id !== undefined && callIds !== 'own' ? id : own, name, arguments: json };
-  });
-}
-
-/** Reads tools again only when they differ from those of the call before. */
-function lastShapes(): typeof toolShapes {
-  let last: { readonly key: string; readonly shapes: ReturnType<typeof toolShapes> } | null = null;
-  return (tools) => {
-    const key = toolsKey(tools);
-    if (last?.key !== key) last = { key, shapes: toolShapes(tools) };
-    return last.shapes;
-  };
 }
 
 function stopTokensOf(
@@ -127,12 +72,7 @@ function controlPattern(added: readonly AddedToken[], family: Family): RegExp {
       ({ content, special }) =>
         content.trim() !== '' && (special || family.markers.includes(content) || /^<\/?(?:[|｜]|tool_)/.test(content)),
     )
-    .map(({ content }) => content.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+    .map(({ content }) => escaped(content))
     .sort((one, other) => other.length - one.length);
   return new RegExp(texts.length > 0 ? texts.join('|') : '(?!)', 'g');
-}
-
-function countIn({ content, reasoning, toolCalls }: ChatMessage, controls: RegExp): number {
-  const texts = [content, reasoning ?? '', ...(toolCalls ?? []).map((call) => call.arguments)];
-  return texts.reduce((count, text) => count + (text.match(controls)?.length ?? 0), 0);
 }

@@ -39,7 +39,7 @@ export async function fingerprintOf(renderer: Omit<ChatRenderer, 'fingerprint'>)
   const probes = [
     { messages: PROBE, tools: [] },
     // Up to the tool's result, where the model speaks next, and whole.
-    ...(renderer.supportsTools ? [TOOL_PROBE.slice(0, 4), TOOL_PROBE].map((messages) => ({ messages, tools: TOOLS })) : []),
+    ...(renderer.noTools === null ? [TOOL_PROBE.slice(0, 4), TOOL_PROBE].map((messages) => ({ messages, tools: TOOLS })) : []),
   ];
   for (const { messages, tools } of probes)
     for (const addGenerationPrompt of [true, false])

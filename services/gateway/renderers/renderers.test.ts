@@ -74,7 +74,7 @@ describe('fingerprint', () => {
     const withMark = (mark: string) => {
       const render: ChatRenderer['render'] = (messages, { tools }) =>
         tiny.tokenize(messages.map(({ content, toolCalls }) => content + (toolCalls && tools.length > 0 ? mark : '')).join('|'));
-      return other({ supportsTools: true, render });
+      return other({ noTools: null, render });
     };
     expect(await withMark('<call>')).toEqual(await withMark('<call>'));
     expect(await withMark('<call>')).not.toEqual(await withMark('<tool>'));

@@ -19,7 +19,7 @@ export function tinyAsciiRenderer(): ChatRenderer {
     name: 'stillroom_tiny',
     tokenizer: 'stillroom-tiny-ascii',
     stopTokens: [NEWLINE],
-    supportsTools: false,
+    noTools: 'its conversations are commands and what they print',
     vocabulary: { size: VOCABULARY_SIZE, idToString: (id: number) => String.fromCharCode(id), bytesOf: (id: number) => Uint8Array.of(id) },
     tokenize,
     render(messages: readonly ChatMessage[], { addGenerationPrompt }: { readonly addGenerationPrompt: boolean }) {

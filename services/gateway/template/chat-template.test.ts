@@ -126,16 +126,17 @@ test.each([
       'tokenizer_config.json': {
         chat_template: [
           { name: 'default', template: 'plain' },
-          { name: 'tool_use', template: 'with tools' },
+          { name: 'tool_use', template: 'with "tools"' },
         ],
       },
     },
   ],
-  ['in files', { 'chat_template.jinja': 'plain', 'additional_chat_templates/tool_use.jinja': 'with tools' }],
+  ['in files', { 'chat_template.jinja': 'plain', 'additional_chat_templates/tool_use.jinja': 'with "tools"' }],
 ])('a template of its own for tools is taken when there are tools: %s', async (_, files) => {
   const template = await loadChatTemplate(folderWith(files), NOW);
   expect(template.render(EMPTY)).toBe('plain');
-  expect(template.render({ ...EMPTY, tools: [TOOL] })).toBe('with tools');
+  expect(template.render({ ...EMPTY, tools: [TOOL] })).toBe('with "tools"');
+  expect(template.source).toContain('with "tools"');
 });
 
 test.each([

@@ -46,7 +46,7 @@ export function compileChatTemplate(source: string, options: TemplateOptions): C
 
 function choosing(plain: ChatTemplate, withTools: ChatTemplate): ChatTemplate {
   return {
-    source: JSON.stringify({ default: plain.source, tool_use: withTools.source }),
+    source: `${plain.source}\n${withTools.source}`,
     render: (input) => (input.tools.length > 0 ? withTools : plain).render(input),
   };
 }

@@ -1,6 +1,6 @@
 import type { ToolCall } from '../renderer.ts';
 import { fromJson } from './jinja/from-json.ts';
-import { boolean, dict, isDict, type Key, list, NONE, text, type Value } from './jinja/values.ts';
+import { boolean, dict, isDict, list, NONE, text, type Value } from './jinja/values.ts';
 import type { TemplateInput, TemplateMessage } from './template.ts';
 
 /** The variables that a chat template is given for one conversation, as transformers gives them. */
@@ -18,7 +18,7 @@ export const RESERVED = ['messages', 'tools', 'documents', 'add_generation_promp
 
 function messageValue(message: TemplateMessage): Value {
   const { role, content, reasoning, toolCalls, toolCallId } = message;
-  const fields = new Map<Key, Value>();
+  const fields = new Map<string, Value>();
   // transformers copies reasoning to the names that templates read it by: `thinking` in gpt-oss, `reasoning_content` elsewhere.
   if (reasoning !== undefined) fields.set('thinking', text(reasoning));
   fields.set('role', text(role));
@@ -31,13 +31,13 @@ function messageValue(message: TemplateMessage): Value {
 
 function callValue({ id, name, arguments: json }: ToolCall, { argumentsAs }: TemplateMessage): Value {
   const called = dict(
-    new Map<Key, Value>([
+    new Map<string, Value>([
       ['name', text(name)],
       ['arguments', argumentsAs === 'text' ? text(json) : argumentsValue(json)],
     ]),
   );
   return dict(
-    new Map<Key, Value>([
+    new Map<string, Value>([
       ['id', text(id)],
       ['type', text('function')],
       ['function', called],

@@ -21,7 +21,7 @@ export function byteRenderer(): ChatRenderer {
     name: 'bytes',
     tokenizer: 'bytes',
     stopTokens: [STOP],
-    supportsTools: true,
+    noTools: null,
     vocabulary: { size: BYTES + WORDS.length, bytesOf, idToString: (id: number) => Buffer.from(bytesOf(id)).toString() },
     tokenize: (text: string) => (WORDS.includes(text) ? Int32Array.of(wordId(text)) : byteIds(text)),
     render(

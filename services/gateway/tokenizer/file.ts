@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { membersOf } from './members.ts';
+import { memberTexts } from '../json-text.ts';
 import type { AddedToken } from './tokenizer.ts';
 
 /** What is read of tokenizer.json besides what the native library reads itself. */
@@ -35,9 +35,9 @@ const Decoders = z
 
 export type Decoder = z.infer<typeof Step>;
 
-/** The vocabulary and the merges are most of the file; they are passed over, for the native library has them. */
+/** The vocabulary and the merges are most of the file, and would be hundreds of megabytes of objects; the native library has them. */
 export function readTokenizerFile(file: string, text: string): TokenizerFile {
-  const members = membersOf(text, ['added_tokens', 'decoder']);
+  const members = memberTexts(text, ['added_tokens', 'decoder']);
   return {
     addedTokens: field(file, 'added_tokens', AddedTokens, members),
     decoders: field(file, 'decoder', Decoders, members),

@@ -56,8 +56,9 @@ function closedTrial(raw: RawTrial, config: RunConfig): ClosedTrial {
   const { spans } = toEpisode(raw.trial, raw.stop_reason, raw.calls);
   const maxTokens = config.sampling.max_tokens;
   const undisturbed = { lost: [], replayedTokens: 0, reboughtTokens: 0 };
+  const plain = { fragmentCauses: {}, unreadableCalls: 0, lookAlikes: 0 };
   const figures = trialFigures(spans, { maxTokens, who: 'student' });
-  return { ...toTally(raw, maxTokens), ...figures, ...undisturbed, usd: 0, maskedTokens: 0, overflow: false };
+  return { ...toTally(raw, maxTokens), ...figures, ...undisturbed, usd: 0, maskedTokens: 0, overflow: false, ...plain };
 }
 
 type ScoredTrial = { readonly datums: readonly Datum[]; readonly answers: readonly Answer[]; readonly score: ClosedScore };

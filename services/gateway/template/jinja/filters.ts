@@ -1,139 +1,76 @@
-import { pairsOf } from './attributes.ts';
-import { itemsOf, lengthOf } from './iterate.ts';
-import { listFilter } from './list-filters.ts';
-import { toText } from './python-text.ts';
-import { strip } from './spaces.ts';
-import { capitalize, replace } from './text-methods.ts';
-import { type JsonStyle, PLAIN_JSON, toJson } from './to-json.ts';
-import {
-  type DictValue,
-  float,
-  generator,
-  integer,
-  isDict,
-  isInteger,
-  isNone,
-  isNumber,
-  isText,
-  isTrue,
-  isUndefined,
-  list,
-  safeText,
-  text,
-  typeName,
-  type Value,
-} from './values.ts';
+import type { Arguments, Key, Value } from './engine.ts';
+import { testNamed } from './operators.ts';
+import { strip, toJson, toText } from './python-text.ts';
+import { fromKey, integer, isDict, isText, isTrue, itemsOf, list, SafeText, text, UNDEFINED } from './values.ts';
 
-/** What a filter is given besides its value. */
-export type FilterArguments = { readonly positional: readonly Value[]; readonly named: ReadonlyMap<string, Value> };
-export type Filter = (value: Value, given: FilterArguments) => Value;
+/** Applies the filter of a name, for `map`. */
+type Apply = (value: Value, name: string) => Value;
+type Filter = (value: Value, given: Arguments, apply: Apply) => Value;
 
-const FILTERS: Readonly<Record<string, Filter>> = {
-  safe: (value) => safeText(toText(value)),
-  string: (value) => (isText(value) ? value : text(toText(value))),
-  tojson: (value, given) => text(toJson(value, styleOf(given))),
-  default: defaultTo,
-  d: defaultTo,
-  length: (value) => integer(lengthOf(value)),
-  count: (value) => integer(lengthOf(value)),
-  items: (value) => generator(isUndefined(value) ? [] : pairsOf(mustBeDict(value).value)),
-  trim: (value, given) => text(strip(toText(value), isGiven(given, 0, 'chars') ? toText(argument(given, 0, 'chars')) : null)),
-  upper: (value) => text(toText(value).toUpperCase()),
-  lower: (value) => text(toText(value).toLowerCase()),
-  capitalize: (value) => text(capitalize(toText(value))),
-  title: (value) => text(toText(value).replace(/[^-\s([{<]+/g, capitalize)),
-  replace: (value, given) =>
-    text(replace(toText(value), toText(argument(given, 0, 'old')), toText(argument(given, 1, 'new')), countOf(given))),
-  indent: (value, given) => text(indent(toText(value), given)),
-  int: (value, given) => toInteger(value, given),
-  float: (value, given) => toFloat(value, given),
-  abs: (value) => (isInteger(value) ? integer(Math.abs(value.value)) : float(Math.abs(numberOf(value)))),
-  round: (value, given) => float(rounded(numberOf(value), isGiven(given, 0, 'precision') ? numberOf(argument(given, 0, 'precision')) : 0)),
-  list: (value) => list([...itemsOf(value)]),
-};
+/** Filters that the engine lacks, or that answer otherwise in Python. */
+const FILTERS: ReadonlyMap<string, Filter> = new Map<string, Filter>([
+  ['string', (value) => text(toText(value))],
+  ['safe', (value) => new SafeText(toText(value))],
+  ['upper', (value) => text(toText(value).toUpperCase())],
+  ['trim', (value, [[characters]]) => text(strip(toText(value), characters && toText(characters)))],
+  ['tojson', (value, given) => text(asJson(value, given))],
+  ['length', (value) => integer(lengthOf(value))],
+  ['list', (value) => list(itemsOf(value))],
+  ['join', (value, [[by = text('')]]) => text(Array.from(itemsOf(value), toText).join(toText(by)))],
+  ['min', (value) => itemsOf(value).reduce((least, item) => (Number(item.value) < Number(least.value) ? item : least))],
+  ['dictsort', (value) => list(sortedPairs(value))],
+  ['map', mapped],
+  ['select', (value, [[test, other]]) => chosen(value, true, test, other)],
+  ['reject', (value, [[test, other]]) => chosen(value, false, test, other)],
+  ['selectattr', (value, [[path, test, other]]) => chosen(value, true, test, other, path)],
+  ['rejectattr', (value, [[path, test, other]]) => chosen(value, false, test, other, path)],
+]);
+const NAMED_ARGUMENTS: Readonly<Record<string, readonly string[]>> = { map: ['attribute'], tojson: ['ensure_ascii', 'indent'] };
 
-/** @throws SyntaxError for a name that is no filter. */
-export function filterNamed(name: string): Filter {
-  const filter = Object.hasOwn(FILTERS, name) ? FILTERS[name] : listFilter(name);
-  if (filter === undefined) throw new SyntaxError(`No filter named '${name}'.`);
-  return filter;
+/** What a filter makes of a value; undefined leaves it to the engine. An argument that would be passed over is refused. */
+export function applied(name: string, value: Value, argumentsOf: () => Arguments, apply: Apply): Value | undefined {
+  const filter = FILTERS.get(name);
+  if (filter === undefined) return undefined;
+  const given = argumentsOf();
+  const unknown = [...given[1].keys()].find((key) => !NAMED_ARGUMENTS[name]?.includes(key));
+  if (unknown !== undefined) throw new TypeError(`${name}: the argument "${unknown}" is not known here`);
+  return filter(value, given, apply);
 }
 
-/** An argument by position or by name. */
-export function argument({ positional, named }: FilterArguments, index: number, name: string): Value {
-  const given = positional[index] ?? named.get(name);
-  if (given === undefined) throw new TypeError(`a filter lacks its argument '${name}'`);
-  return given;
+function asJson(value: Value, [[ascii, width], named]: Arguments): string {
+  const indent = width ?? named.get('indent');
+  const margin = indent?.type === 'IntegerValue' ? ' '.repeat(Number(indent.value)) : null;
+  return toJson(value, margin, isTrue(ascii ?? named.get('ensure_ascii') ?? UNDEFINED));
 }
 
-export const isGiven = ({ positional, named }: FilterArguments, index: number, name: string): boolean =>
-  positional.length > index || named.has(name);
-
-/** A yes-or-no argument; false when it is not given. */
-export const isSet = (given: FilterArguments, index: number, name: string): boolean =>
-  isGiven(given, index, name) && isTrue(argument(given, index, name));
-
-function defaultTo(value: Value, given: FilterArguments): Value {
-  if (!isUndefined(value) && !(isSet(given, 1, 'boolean') && !isTrue(value))) return value;
-  return isGiven(given, 0, 'default_value') ? argument(given, 0, 'default_value') : text('');
+/** `len(value)`: a text's characters, not its UTF-16 units. */
+function lengthOf(value: Value): number {
+  if (isText(value)) return value.value.length - (value.value.match(/[\ud800-\udbff][\udc00-\udfff]/g)?.length ?? 0);
+  return isDict(value) ? value.value.size : itemsOf(value).length;
 }
 
-function styleOf(given: FilterArguments): JsonStyle {
-  const separators = isGiven(given, 2, 'separators') ? argument(given, 2, 'separators') : undefined;
-  const indent = isGiven(given, 1, 'indent') ? indentOf(argument(given, 1, 'indent')) : null;
-  const style = { ...PLAIN_JSON, ensureAscii: isSet(given, 0, 'ensure_ascii'), sortKeys: isSet(given, 3, 'sort_keys'), indent };
-  if (separators === undefined || isNone(separators)) return indent === null ? style : { ...style, itemSeparator: ',' };
-  const [itemSeparator, keySeparator] = itemsOf(separators).map(toText);
-  if (itemSeparator === undefined || keySeparator === undefined) throw new TypeError('tojson: separators are two texts');
-  return { ...style, itemSeparator, keySeparator };
+/** Entries by their keys; upper and lower case count as one. */
+function sortedPairs(value: Value): Value[] {
+  if (!isDict(value)) throw new TypeError(`${value.type} has no entries`);
+  const folded = (key: Key) => (typeof key === 'string' ? key.toLowerCase() : key);
+  const pairs = Array.from(value.value).sort(([a], [b]) => (folded(a) < folded(b) ? -1 : Number(folded(a) > folded(b))));
+  return pairs.map(([key, item]) => list([fromKey(key), item]));
 }
 
-function indentOf(value: Value): string | null {
-  if (isNone(value)) return null;
-  return isText(value) ? value.value : ' '.repeat(Math.max(0, numberOf(value)));
+function mapped(value: Value, [[name = UNDEFINED, ...more], named]: Arguments, apply: Apply): Value {
+  if (more.length > 0) throw new TypeError('map: arguments for the filter are not known here');
+  const path = named.get('attribute');
+  return list(itemsOf(value).map((item) => (path ? entryOf(item, path) : apply(item, toText(name)))));
 }
 
-function indent(value: string, given: FilterArguments): string {
-  const width = isGiven(given, 0, 'width') ? argument(given, 0, 'width') : integer(4);
-  const margin = isText(width) ? width.value : ' '.repeat(numberOf(width));
-  const indented = (line: string) => (line === '' && !isSet(given, 2, 'blank') ? line : margin + line);
-  const [head = '', ...rest] = value.split('\n');
-  return [isSet(given, 1, 'first') ? indented(head) : head, ...rest.map(indented)].join('\n');
+/** Items that pass a test (being true, when none is named), or whose entry passes it. None has no items here. */
+function chosen(value: Value, wanted: boolean, test: Value | undefined, other = UNDEFINED, path?: Value): Value {
+  const passes = test ? testNamed(toText(test)) : isTrue;
+  return list((isTrue(value) ? itemsOf(value) : []).filter((item) => passes(path ? entryOf(item, path) : item, other) === wanted));
 }
 
-function countOf(given: FilterArguments): number {
-  return isGiven(given, 2, 'count') && !isNone(argument(given, 2, 'count')) ? numberOf(argument(given, 2, 'count')) : -1;
-}
-
-function toInteger(value: Value, given: FilterArguments): Value {
-  if (isInteger(value)) return value;
-  if (isNumber(value)) return integer(Math.trunc(Number(value.value)));
-  const digits = isText(value) ? /^[+-]?\d+(?:_\d+)*(?:\.\d*)?$/.exec(strip(value.value, null))?.[0] : undefined;
-  if (digits !== undefined) return integer(Number.parseInt(digits.replaceAll('_', ''), 10));
-  return isGiven(given, 0, 'default') ? argument(given, 0, 'default') : integer(0);
-}
-
-function toFloat(value: Value, given: FilterArguments): Value {
-  if (isNumber(value)) return float(Number(value.value));
-  const digits = isText(value) ? strip(value.value, null) : '';
-  if (digits !== '' && Number.isFinite(Number(digits))) return float(Number(digits));
-  return isGiven(given, 0, 'default') ? argument(given, 0, 'default') : float(0);
-}
-
-/** Half goes to the even neighbour, as in Python. */
-function rounded(value: number, places: number): number {
-  const scaled = value * 10 ** places;
-  const floor = Math.floor(scaled);
-  const up = scaled - floor > 0.5 || (scaled - floor === 0.5 && floor % 2 !== 0);
-  return (up ? floor + 1 : floor) / 10 ** places;
-}
-
-function numberOf(value: Value): number {
-  if (!isNumber(value)) throw new TypeError(`a number is needed, not '${typeName(value)}'`);
-  return Number(value.value);
-}
-
-function mustBeDict(value: Value): DictValue {
-  if (!isDict(value)) throw new TypeError('Can only get item pairs from a mapping.');
-  return value;
+/** Follows a path like `function.name`. */
+function entryOf(item: Value, path: Value): Value {
+  const steps = toText(path).split('.');
+  return steps.reduce((found, step) => (isDict(found) ? found.value.get(step) : undefined) ?? UNDEFINED, item);
 }

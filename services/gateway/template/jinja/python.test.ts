@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { RAISES, SAYS } from '../../testing/python-cases.ts';
+import { NOT_KNOWN, RAISES, SAYS } from '../../testing/python-cases.ts';
 import { compileChatTemplate } from '../chat-template.ts';
 import { TemplateRefusal } from '../template.ts';
 
@@ -15,8 +15,11 @@ describe.each(Object.entries(SAYS))('%s', (_, rows) => {
   });
 });
 
-describe('what Python raises at is refused', () => {
-  test.each(RAISES.map(([source, json]) => ({ source, json })))('$source', ({ source, json }) => {
+describe.each([
+  ['what Python raises at', RAISES],
+  ['what the layer does not know', NOT_KNOWN],
+])('%s is refused', (_, rows) => {
+  test.each(rows.map(([source, json]) => ({ source, json })))('$source', ({ source, json }) => {
     expect(() => render(source, json)).toThrow(TemplateRefusal);
   });
 });
