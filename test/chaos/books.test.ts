@@ -29,7 +29,7 @@ const lost = (promptTokens: number, sampledTokens: number, kind: LostCall['kind'
   promptTokens,
   sampledTokens,
 });
-const books = (more: Partial<RunBooks>): RunBooks => ({ sent: NOTHING_SENT, lost: [], kept: [], unheard: [], ...more });
+const books = (more: Partial<RunBooks>): RunBooks => ({ sent: NOTHING_SENT, lost: [], kept: [], unheard: [], firstCalls: [], ...more });
 const NOTHING = { prompt: 0, sampled: 0, scored: 0, trained: 0 };
 
 test('a call that was answered once and lost once: the books explain both', () => {
@@ -73,6 +73,17 @@ test('answers that reached no agent are explained by their sum', () => {
     books({ sent: { ...NOTHING_SENT, promptTokens: 17, sampledTokens: 7 }, unheard: [{ of: 't', prompt: 17, sampled: 7 }] }),
   );
   expect(found.unknownToRun.map(({ digest }) => digest)).toEqual(['c']);
+});
+
+test('first calls of fresh weights are explained by their size, each once', () => {
+  const calls = [sample('a', 16, 1), sample('a', 16, 1), sample('a', 16, 1)];
+  const found = (count: number) => reconcile(calls, books({ firstCalls: [{ of: 'step-0001', calls: count, prompt: 16 }] }));
+  const left = ({ unknownToRun, unknownToTrainer }: ReturnType<typeof found>) => [unknownToRun.length, unknownToTrainer.length];
+  expect([2, 3, 4].map((count) => left(found(count)))).toEqual([
+    [1, 0],
+    [0, 0],
+    [0, 1],
+  ]);
 });
 
 test('training: what was sent twice must be listed as lost', () => {

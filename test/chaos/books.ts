@@ -12,6 +12,8 @@ export type RunBooks = {
   readonly kept: readonly BookedCall[];
   /** Tokens of answers that came and reached no agent: booked, not kept. By trial. */
   readonly unheard: readonly { readonly of: string; readonly prompt: number; readonly sampled: number }[];
+  /** Answered first calls of fresh weights, of one token each; their prompts are not kept, only how long they are. */
+  readonly firstCalls: readonly { readonly of: string; readonly calls: number; readonly prompt: number }[];
 };
 
 export const COUNTERS = ['prompt', 'sampled', 'scored', 'trained'] as const;
@@ -31,7 +33,7 @@ export type Reconciliation = {
   /** Calls that the trainer carried out and the run knows nothing of. */
   readonly unknownToRun: readonly LoggedCall[];
   /** Calls that the run says were answered and the trainer does not know. */
-  readonly unknownToTrainer: readonly BookedCall[];
+  readonly unknownToTrainer: readonly { readonly of: string }[];
 };
 
 /** Which calls of the trainer a lost call may be. A run probes its weights with forward passes, and books them as training. */
@@ -42,13 +44,17 @@ const KINDS_OF_LOST: Readonly<Record<LostCall['kind'], readonly LoggedCall['kind
 };
 
 /**
- * Pairs every call that the trainer carried out with what the run knows: first by content with the calls it kept, then by size with the
- * calls it lists as lost, then with the answers that reached nobody. What is left on either side is unexplained.
+ * Pairs every call that the trainer carried out with what the run knows: first by content with the calls it kept, then by size with
+ * the first calls of fresh weights and the calls it lists as lost, then with the answers that reached nobody. What is left on either side is unexplained.
  */
 export function reconcile(calls: readonly LoggedCall[], books: RunBooks): Reconciliation {
   const counted = calls.filter(({ failed }) => failed === null);
   const open = new Pile(counted.filter(({ kind }) => kind === 'sample' || kind === 'score'));
-  const unknownToTrainer = books.kept.filter((call) => open.take((logged) => isKept(logged, call)) === null);
+  const unknownToTrainer: { readonly of: string }[] = books.kept.filter((call) => open.take((logged) => isKept(logged, call)) === null);
+  for (const { of, calls: count, prompt } of books.firstCalls)
+    for (let n = 0; n < count; n++)
+      if (open.take((logged) => logged.kind === 'sample' && logged.prompt === prompt && logged.sampled === 1) === null)
+        unknownToTrainer.push({ of });
   // A training call has no digest in the books; those that they count are taken by their sum, below.
   const lostTokens: LoggedCall[] = [];
   let lostNotCarriedOut = 0;

@@ -100,6 +100,7 @@ const GOOD = {
       { kind: 'score', of: 't1', digest: 'd', sampled: 0 },
     ],
     unheard: [],
+    firstCalls: [],
   },
   rows: [JSON.stringify(ROW)],
   leftovers: { processes: [], folders: [], seen: { processes: 9, sandboxes: 1, folders: 2 } },

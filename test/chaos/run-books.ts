@@ -1,4 +1,5 @@
-import type { BlobRef } from '../../core/ids.ts';
+import type { Saved } from '../../activities/training.ts';
+import type { BlobRef, SamplerPath } from '../../core/ids.ts';
 import type { Usage } from '../../core/measures/usage.ts';
 import type { EpisodeScore, TrialSummary } from '../../core/run/trial.ts';
 import { decodeEpisode } from '../../core/tokens/episode-codec.ts';
@@ -32,7 +33,15 @@ export async function booksOf({ activities }: RunHistory, usage: Usage, blobs: B
     scores,
     kept: [...sampled.flatMap(({ calls }) => calls), ...scored.flat()],
     unheard: sampled.flatMap(({ unheard }) => (unheard.prompt > 0 ? [unheard] : [])),
+    firstCalls: activities.flatMap(({ type, result }) =>
+      type === 'saveSampler' && result !== null ? firstCallsOf(result as Saved<SamplerPath>) : [],
+    ),
   };
+}
+
+/** Nothing else is sampled when weights are published. */
+function firstCallsOf({ path, sent: { promptTokens, sampledTokens: calls } }: Saved<SamplerPath>): RunBooks['firstCalls'] {
+  return calls === 0 ? [] : [{ of: path, calls, prompt: promptTokens / calls }];
 }
 
 function finishedTrials(activities: readonly ActivityRun[]): FinishedTrial[] {
