@@ -16,8 +16,8 @@ import { openObjectStore } from './services/blobs/open.ts';
 import { startGateway } from './services/gateway/index.ts';
 import { makeScratchDir, residentRunner, scratchRoot } from './services/harbor/index.ts';
 import { hubAccess, ModelFiles } from './services/hub/index.ts';
-import { endWithParent } from './services/processes/index.ts';
-import { type AppSettings, PROJECT_ROOT, type Role, readWorkerFlags } from './services/settings/index.ts';
+import { death, endWithParent } from './services/processes/index.ts';
+import { type AppSettings, cannotListen, PROJECT_ROOT, type Role, readWorkerFlags } from './services/settings/index.ts';
 import { guardResults } from './services/temporal/activity-guards.ts';
 import { deploymentOf } from './services/temporal/deployment.ts';
 import { drainOnSignals } from './services/temporal/draining.ts';
@@ -85,7 +85,12 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
     const trialsDir = await makeScratchDir(await scratchRoot());
     cleanup.defer(() => rm(trialsDir, { recursive: true, force: true }));
     const { publicUrl, ...listens } = settings.gateway;
-    const gateway = cleanup.use(await startGateway({ ...listens, ...(publicUrl === undefined ? {} : { publicUrl }) }));
+    const starting = startGateway({ ...listens, ...(publicUrl === undefined ? {} : { publicUrl }) });
+    const gateway = cleanup.use(
+      await starting.catch((cause) => {
+        throw cannotListen(settings.gateway, cause);
+      }),
+    );
     const harbor = residentRunner(PROJECT_ROOT, stateDir);
     cleanup.defer(async () => (await harbor.started())?.close());
     const deps = {
@@ -160,8 +165,9 @@ async function main(): Promise<void> {
 if (import.meta.main)
   main().then(
     () => process.exit(0),
-    (error: Error & { exitCode?: number }) => {
-      console.error(error.message);
-      process.exit(error.exitCode ?? 1);
+    (error) => {
+      const { message, exitCode } = death(error);
+      console.error(message);
+      process.exit(exitCode);
     },
   );

@@ -11,10 +11,12 @@ import { studentOf, teacherOf } from '../core/run/models.ts';
 import type { Check } from '../core/run/results.ts';
 import type { ModelRef } from '../core/run/trial.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
+import type { Gateway } from '../services/gateway/index.ts';
 import { nopAgent, type TrialRun, trialConfig } from '../services/harbor/index.ts';
 import { SessionLost } from '../services/tinker/index.ts';
 import { whileBeating } from './beating.ts';
 import { isBillingPause } from './billing.ts';
+import { checkPublicUrl } from './gateway-check.ts';
 import {
   checkContext,
   checkPing,
@@ -86,14 +88,23 @@ async function modelChecks(record: RunRecord, reach: Reach, rendererOf: Renderer
   return checks;
 }
 
-export type SandboxDeps = Pick<RolloutDeps, 'records' | 'harbor' | 'trialsDir' | 'projectRoot'>;
+export type SandboxDeps = Pick<RolloutDeps, 'records' | 'harbor' | 'trialsDir' | 'projectRoot'> & {
+  readonly gateway: Pick<Gateway, 'publicUrl'>;
+};
 
 export function createSandboxActivities(deps: SandboxDeps) {
   return {
-    /** One dry-run trial with harbor's `nop` agent: the sandbox must start and the grader must yield a reward, 0 included. */
+    /**
+     * A gateway must answer at this worker's public URL, if it has one. Then one dry-run trial with harbor's `nop` agent: the sandbox must
+     * start and the grader must yield a reward, 0 included.
+     */
     async checkSandbox({ run }: { run: BlobRef }): Promise<readonly Check[]> {
       const record = await deps.records.load(run);
-      return [await whileBeating(() => tried('dry-run trial', () => dryRun(record, deps)))];
+      return whileBeating(async () => {
+        const { publicUrl } = deps.gateway;
+        const reached = publicUrl === undefined ? [] : [await checkPublicUrl(publicUrl, cancellationSignal())];
+        return reached.some(({ ok }) => !ok) ? reached : [...reached, await tried('dry-run trial', () => dryRun(record, deps))];
+      });
     },
   };
 }

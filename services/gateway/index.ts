@@ -9,6 +9,7 @@ import type { TrialOptions } from './trial-options.ts';
 export type { CallLink, FragmentCause } from './conversation.ts';
 export { SamplerBusy, SamplerOverflow, SamplerUnavailable, SamplerUnpaid } from './errors.ts';
 export { PROOF_LIMITS, type ProofInput, type ProofResult, proveTokens } from './proof.ts';
+export { otherThanGateway } from './public-url.ts';
 export type { CallNotice, ModelFailure, TrialRecord } from './record.ts';
 export type { ChatMessage, ChatRenderer, RendererFingerprint } from './renderer.ts';
 export { rendererFor, UnknownRendererError } from './renderers/index.ts';
@@ -53,6 +54,8 @@ export interface GatewaySession extends AsyncDisposable {
 export interface Gateway extends AsyncDisposable {
   /** Where agents reach it: the public URL, if there is one. */
   readonly url: string;
+  /** As given, without slashes at its end. */
+  readonly publicUrl?: string;
   /** The port that it listens on. */
   readonly port: number;
   /** @throws Error when the trial is open already, or a limit is not a positive number. */
@@ -97,6 +100,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   };
   return {
     url,
+    ...(publicUrl === undefined ? {} : { publicUrl }),
     port,
     open(trial) {
       if (open.has(trial.trialId)) throw new Error(`trial ${trial.trialId} is open already; end its session before opening it again`);

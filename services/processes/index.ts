@@ -1,3 +1,4 @@
+export { death } from './death.ts';
 export { endWithParent } from './parent-watch.ts';
 export { freePorts, LOOPBACK, PortBusy, requireFreePort } from './ports.ts';
 export type { Notice, ProcessSpec, Ready } from './spec.ts';

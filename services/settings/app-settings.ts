@@ -14,7 +14,12 @@ const queue = z.string().min(1);
 const hasCredentials = (url: string) => URL.canParse(url) && new URL(url).username + new URL(url).password !== '';
 /** An address that agents are told: to be read as it stands, with nothing secret in it. */
 export const publicUrl = z
-  .url({ protocol: /^https?$/ })
+  .url({
+    protocol: /^https?$/,
+    // What may hold a password is not said again.
+    error: ({ input }) =>
+      `${`${input}`.includes('@') ? 'it' : JSON.stringify(input)} is no http or https URL; give one like https://gateway.example.org/worker-7`,
+  })
   .refine((url) => !hasCredentials(url), 'must not hold a user or password: agents have a key for each trial')
   .refine((url) => !/[?#]/.test(url), 'must have no query and no fragment');
 const roles = z.string().refine((text) => rolesIn(text) !== null, { error: `must be ${ROLE_SYNTAX}` });

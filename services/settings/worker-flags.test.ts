@@ -42,7 +42,9 @@ it.each([
   ['--role control,training --slots 4', /--slots needs a worker of one role/],
   ['--role control --slots none', /--slots "none": must be a whole number/],
   ['--metrics-port 0', /--metrics-port "0"/],
-  ['--gateway-url gw.test:80', /--gateway-url: /],
+  ['--gateway-url foo', /^--gateway-url: "foo" is no http or https URL; give one like https:\/\/gateway\.example\.org\/worker-7$/],
+  ['--gateway-url gw.test:80', /^--gateway-url: "gw.test:80" is no http/],
+  ['--gateway-url me:secret@gw.test', /^--gateway-url: it is no http/],
   ['--gateway-url https://gw.test/?key=1', /--gateway-url: must have no query/],
 ])('%s is refused with exit code 2', (line, message) => {
   expect(() => read(line)).toThrow(expect.objectContaining({ exitCode: 2, message: expect.stringMatching(message) }));
