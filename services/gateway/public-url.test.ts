@@ -26,7 +26,9 @@ it('a gateway is known by its answer, below a path too', async () => {
   await using gateway = await startGateway({ host: '127.0.0.1', port: 0, publicUrl: 'http://gw.test/worker-7/' });
   expect(gateway.publicUrl).toBe('http://gw.test/worker-7');
   expect(await otherThanGateway(`http://127.0.0.1:${gateway.port}/worker-7`, never)).toBeNull();
-  expect(await otherThanGateway(`http://127.0.0.1:${gateway.port}/worker-8`, never)).toMatch(/answered HTTP 404: .*There is no GET \/worker-8\//);
+  expect(await otherThanGateway(`http://127.0.0.1:${gateway.port}/worker-8`, never)).toMatch(
+    /answered HTTP 404: .*There is no GET \/worker-8\//,
+  );
 });
 
 it.each([
