@@ -43,7 +43,9 @@ export const loadModelRenderer: LoadRenderer = async ({ model, name, folder, dig
       `rollout.renderers calls the renderer of ${model} "${name}", but the chat template in ${folder} has no ${missing.join(', ')}. Leave the name out`,
     );
   const { eosTokenIds: stopTokens } = await readTokenizerConfig(folder);
-  const renderer = await chatRenderer({ name: name ?? family.name, tokenizer, template, family, retain, stopTokens });
+  const renderer = await chatRenderer({ name: name ?? family.name, tokenizer, template, family, retain, stopTokens }).catch((cause) => {
+    throw new RendererRefused(`the files of ${model} in ${folder}: ${cause instanceof Error ? cause.message : cause}`, { cause });
+  });
   // Models that have the same files share a tokenizer.
   return { ...renderer, tokenizer: `${model}, files ${digest.slice(0, 12)}` };
 };

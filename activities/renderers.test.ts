@@ -27,13 +27,13 @@ async function folder(name: string, files: Readonly<Record<string, string>>): Pr
 }
 const FILES = { 'tokenizer.json': '{}', 'tokenizer_config.json': '{"chat_template": "t"}' };
 
-function config(names: string): RunConfig {
-  const text = `[student]\nbase_model = "${STUDENT}"\n[teacher]\nmodel = "${TEACHER}"\n[harbor]\njob_template = "j"\n[rollout.renderers]\n${names}`;
+function config(names: string, student: string): RunConfig {
+  const text = `[student]\nbase_model = "${student}"\n[teacher]\nmodel = "${TEACHER}"\n[harbor]\njob_template = "j"\n[rollout.renderers]\n${names}`;
   const parsed = parseRunConfig(text, 'run.toml');
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
   return parsed.config;
 }
-const runOf = (names = '', runId = 'run') => ({ runId, config: config(names) });
+const runOf = (names = '', runId = 'run', student: string = STUDENT) => ({ runId, config: config(names, student) });
 
 /** A worker; it notes what it loads. */
 function worker(folders: Readonly<Record<string, string>>, objects = new MemoryObjects(), deps: Partial<RenderersDeps> = {}) {
@@ -76,11 +76,22 @@ describe('which renderer a model gets', () => {
     expect(loaded).toEqual([expect.objectContaining({ model: STUDENT, folder: join(root, 's'), choice, nowMs: 5 })]);
   });
 
-  it('the tiny models have no files, named or not', async () => {
+  it('the tiny models have no files, and one renderer, named or not', async () => {
     const { renderers, asked } = worker({});
-    expect((await renderers.of(runOf(`"${STUDENT}" = "stillroom_tiny"`), STUDENT)).name).toBe('stillroom_tiny');
-    expect((await renderers.of(runOf(), 'stillroom/tiny-teacher')).name).toBe('stillroom_tiny');
+    const [student, teacher] = ['stillroom/tiny-student', 'stillroom/tiny-teacher'];
+    expect((await renderers.of(runOf(`"${student}" = "stillroom_tiny"`, 'run', student), student)).name).toBe('stillroom_tiny');
+    expect((await renderers.of(runOf(), teacher)).name).toBe('stillroom_tiny');
+    await expect(renderers.of(runOf(`"${student}" = "qwen3"`, 'other', student), student)).rejects.toThrow(
+      /tiny-student the renderer "qwen3", but the embedded tiny models have "stillroom_tiny" alone/,
+    );
     expect(asked).toEqual([]);
+  });
+
+  it("no other model has the tiny models' renderer", async () => {
+    const { renderers } = worker({});
+    await expect(renderers.of(runOf(`"${STUDENT}" = "stillroom_tiny"`), STUDENT)).rejects.toThrow(
+      /the renderer "stillroom_tiny", which is that of the embedded tiny models alone/,
+    );
   });
 
   it('role_colon is refused by name', async () => {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { OWN_TEMPLATE, rendererChoice, TINY_RENDERER } from '../core/config/index.ts';
+import { isTinyModel, OWN_TEMPLATE, rendererChoice, TINY_RENDERER } from '../core/config/index.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
 import { type ChatRenderer, rendererFor } from '../services/gateway/index.ts';
 import { loadTokenizer } from '../services/gateway/tokenizer/native.ts';
@@ -47,7 +47,7 @@ export class Renderers {
 
   private async find({ runId, config }: RenderedRun, model: string): Promise<ChatRenderer> {
     const name = config.rollout.renderers[model];
-    if (name === TINY_RENDERER || (name === undefined && model.startsWith(TINY_MODELS))) return rendererFor({ name: TINY_RENDERER, model });
+    if (isTinyModel(model) || name === TINY_RENDERER) return tinyRenderer(name, model);
     const choice = name === undefined ? { families: null, ...OWN_TEMPLATE } : rendererChoice(name);
     if (choice === null) throw new RendererRefused(`there is no renderer "${name}": correct rollout.renderers for ${model}`);
     const { files, objects, load, now } = this.deps;
@@ -70,5 +70,16 @@ export class Renderers {
 
 const digestOf = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('hex');
 
-/** Models of the embedded service, which have no files. */
-const TINY_MODELS = 'stillroom/';
+/** Ids of one vocabulary mean nothing to a model of another, and no check of what a service answers would find that out. */
+function tinyRenderer(name: string | undefined, model: string): ChatRenderer {
+  if (!isTinyModel(model))
+    throw new RendererRefused(
+      `rollout.renderers gives ${model} the renderer "${TINY_RENDERER}", which is that of the embedded tiny models alone. ` +
+        'Leave the name out: then the model has its own tokenizer and template',
+    );
+  if (name !== undefined && name !== TINY_RENDERER)
+    throw new RendererRefused(
+      `rollout.renderers gives ${model} the renderer "${name}", but the embedded tiny models have "${TINY_RENDERER}" alone. Leave the name out`,
+    );
+  return rendererFor({ name: TINY_RENDERER, model });
+}

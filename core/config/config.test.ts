@@ -122,6 +122,13 @@ describe('startProblems', () => {
     expect(startProblems(parsed(more))).toMatchObject([{ field, kind: 'not_built', message: expect.stringContaining(field) }]);
   });
 
+  it("refuses the tiny models' renderer for any other model", () => {
+    const renderers = '[rollout.renderers]\ns = "stillroom_tiny"\n';
+    expect(startProblems(parsed(renderers))).toMatchObject([
+      { field: 'rollout.renderers', kind: 'rule', message: expect.stringMatching(/gives s the renderer "stillroom_tiny".*leave it out/) },
+    ]);
+  });
+
   it('refuses another teacher backend and another sandbox', () => {
     const text = minimal
       .replace('model = "t"', 'model = "t"\nbackend = "openai_compat"\nendpoint = "http://h/v1"\ntokenizer = "x"\nalignment = "chunk"')

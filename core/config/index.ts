@@ -7,6 +7,6 @@ export {
   parseRunConfig,
   stringifyRunConfig,
 } from './parse.ts';
-export { isKnownRenderer, OWN_TEMPLATE, type RendererChoice, rendererChoice, TINY_RENDERER } from './renderers.ts';
+export { isKnownRenderer, isTinyModel, OWN_TEMPLATE, type RendererChoice, rendererChoice, TINY_RENDERER } from './renderers.ts';
 export type { RunConfig } from './schema.ts';
 export { startProblems, UNBUILT } from './start-problems.ts';

@@ -50,8 +50,15 @@ export const TINY_RENDERER = 'stillroom_tiny';
 /** Of models without a chat template; files that have the name load. */
 export const ROLE_COLON = 'role_colon';
 
+export const RENDERER_NAMES: readonly string[] = [...Object.keys(CHOICES), TINY_RENDERER, ROLE_COLON];
+
 export function isKnownRenderer(name: string): boolean {
-  return name === TINY_RENDERER || name === ROLE_COLON || Object.hasOwn(CHOICES, name);
+  return RENDERER_NAMES.includes(name);
+}
+
+/** Models of the embedded service: they have a renderer of their own, and no files. */
+export function isTinyModel(model: string): boolean {
+  return model.startsWith('stillroom/');
 }
 
 /** Null for a name that stands for no model's own template. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isKnownRenderer } from './renderers.ts';
+import { isKnownRenderer, RENDERER_NAMES } from './renderers.ts';
 
 /** What is said of a value that should be a whole number and is none: a fraction, an infinity, one too large to be exact. */
 export const NOT_WHOLE = 'must be a whole number';
@@ -35,7 +35,9 @@ export const sections = {
     context_budget_tokens: atLeast(1024).default(65536),
     renderers: z
       .record(z.string(), z.string())
-      .refine((names) => Object.values(names).every(isKnownRenderer), { error: 'names a renderer that is not known' })
+      .refine((names) => Object.values(names).every(isKnownRenderer), {
+        error: `names a renderer that is not known; known are ${RENDERER_NAMES.join(', ')}. A model without one has its own template`,
+      })
       .default({}),
     compaction: z.boolean().default(false),
   }),

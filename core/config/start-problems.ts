@@ -1,6 +1,6 @@
 import { FULL_METERS } from '../measures/spend.ts';
 import type { ConfigError } from './parse.ts';
-import { ROLE_COLON } from './renderers.ts';
+import { isTinyModel, ROLE_COLON, TINY_RENDERER } from './renderers.ts';
 import type { RunConfig } from './schema.ts';
 
 /** A key that asks for something this version cannot do: when it does, and what to write instead. */
@@ -25,7 +25,7 @@ const NAMES_TO_FILL_IN = ['endpoint', 'tokenizer'] as const;
 
 /** The keys of a valid config that no run can start with, each by name. A run that has any is refused at start, never run without them. */
 export function startProblems(config: RunConfig): ConfigError[] {
-  return [...unbuilt(config), ...emptyNames(config), ...uselessLimits(config)];
+  return [...unbuilt(config), ...emptyNames(config), ...uselessLimits(config), ...misplacedRenderers(config)];
 }
 
 function unbuilt(config: RunConfig): ConfigError[] {
@@ -49,6 +49,17 @@ function uselessLimits(config: RunConfig): ConfigError[] {
     ...(runUsd !== null && trialUsd > runUsd ? [`is above budget.max_usd: no trial could start`] : []),
   ];
   return said.map((what) => ({ field, kind: 'rule', message: `${field} ${what}` }));
+}
+
+/** The tiny models' ids mean nothing to any other model, which would be trained on them all the same. */
+function misplacedRenderers({ rollout: { renderers } }: RunConfig): ConfigError[] {
+  return Object.entries(renderers)
+    .filter(([model, name]) => name === TINY_RENDERER && !isTinyModel(model))
+    .map(([model]) => ({
+      field: 'rollout.renderers',
+      kind: 'rule',
+      message: `rollout.renderers gives ${model} the renderer "${TINY_RENDERER}", which is that of the embedded tiny models alone; leave it out`,
+    }));
 }
 
 /** Whether the teacher plays any trial of the run. */

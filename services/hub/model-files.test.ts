@@ -175,8 +175,10 @@ describe('without the hub', () => {
       'a folder that is not there',
       { [MODEL]: { folder: '/nowhere' } },
       MODEL,
-      /\/nowhere, which "tokenizers".*lacks tokenizer\.json, tokenizer_conf/,
+      /\/nowhere, which "tokenizers".*is not on this worker\. Correct the name, and restart the worker/,
     ],
+    ['a file instead of its folder', { [MODEL]: { folder: import.meta.filename } }, MODEL, /model-files\.test\.ts, which .*is no folder\./],
+    ['a folder of something else', { [MODEL]: { folder: import.meta.dirname } }, MODEL, /lacks tokenizer\.json, tokenizer_conf/],
   ])('%s: says which model, what was looked for where, and what to do', async (_, named, model, message) => {
     const error = await failed(offline(named).find(model));
     expect(error).toMatchObject({ name: 'ModelFilesUnavailable', mayPass: false, model });

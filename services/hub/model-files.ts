@@ -1,4 +1,5 @@
-import { HubApiError } from '@huggingface/hub';
+import { stat } from 'node:fs/promises';
+import { HUB_URL, HubApiError } from '@huggingface/hub';
 import type { TokenizerSource } from '../settings/index.ts';
 import { HubCache } from './cache.ts';
 import { DamagedDownload, download } from './download.ts';
@@ -51,22 +52,26 @@ export class ModelFiles {
 }
 
 async function whole(model: string, folder: string): Promise<FoundFiles> {
+  const named = `${intro(model)}${folder}, which "tokenizers" in temporal.config.json names,`;
+  const found = await stat(folder).catch(() => null);
+  if (found === null) throw new ModelFilesUnavailable(model, `${named} is not on this worker. Correct the name, ${RESTART}`);
+  if (!found.isDirectory()) throw new ModelFilesUnavailable(model, `${named} is no folder. Name the folder that it is in, ${RESTART}`);
   const missing = await lacking(folder);
   if (missing.length === 0) return { folder, from: 'settings', commit: null };
-  throw new ModelFilesUnavailable(
-    model,
-    `${intro(model)}${folder}, which "tokenizers" in temporal.config.json names, lacks ${missing.join(', ')}. Put the files there`,
-  );
+  throw new ModelFilesUnavailable(model, `${named} lacks ${missing.join(', ')}. Put the files there`);
 }
+
+/** Workers read the settings once. */
+const RESTART = 'and restart the worker';
 
 const intro = (model: string) => `no tokenizer files of ${model}: `;
 
 const remedy = (model: string) =>
-  `Name a folder that has them on this worker: "tokenizers": {${JSON.stringify(model)}: "./folder"} in temporal.config.json`;
+  `Name a folder that has them on this worker: "tokenizers": {${JSON.stringify(model)}: "./folder"} in temporal.config.json, ${RESTART}`;
 
 const notARepository = (model: string) =>
   `${intro(model)}that is no name of a repository (org/name). Name its tokenizer's repository, or a folder: ` +
-  `"tokenizers": {${JSON.stringify(model)}: "org/name"} in temporal.config.json`;
+  `"tokenizers": {${JSON.stringify(model)}: "org/name"} in temporal.config.json, ${RESTART}`;
 
 /** The token is in none of these: the client's messages are those of the hub, and the rest says what it was sent for. */
 function asUnavailable(model: string, { repo, revision }: RepoName, looked: string, cause: unknown, { token, endpoint }: HubAccess): Error {
@@ -76,7 +81,7 @@ function asUnavailable(model: string, { repo, revision }: RepoName, looked: stri
       `${intro(model)}${looked}, and HF_ENDPOINT is no URL. Set it to one with https://, or unset it`,
       { cause },
     );
-  const hub = endpoint === null ? 'the hub' : `the hub at ${new URL(endpoint).host}`;
+  const hub = `the hub at ${new URL(endpoint ?? HUB_URL).host}`;
   const fail = (what: string, mayPass = false) =>
     new ModelFilesUnavailable(model, `${intro(model)}${looked}, and ${what}. ${remedy(model)}`, { mayPass, cause });
   if (cause instanceof DamagedDownload) return fail(`what came from ${hub} is damaged: ${cause.message}`, true);

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import { isBucket, isFolderOrBucket, type StoreLocation, storeLocation } from './blob-store.ts';
 import { PROJECT_ROOT } from './environment.ts';
-import { isTokenizerSource, type TokenizerSource, tokenizerSources } from './tokenizers.ts';
+import { ambiguousSource, isTokenizerSource, type TokenizerSource, tokenizerSources } from './tokenizers.ts';
 import { ALL_ROLES, ROLE_SYNTAX, rolesIn } from './worker-roles.ts';
 
 export const SETTINGS_FILE = 'temporal.config.json';
@@ -140,6 +140,10 @@ export function readAppSettings(root: string = PROJECT_ROOT): AppSettings {
   const file = path.join(root, SETTINGS_FILE);
   const parsed = AppSettingsSchema.safeParse(existsSync(file) ? parseJson(readFileSync(file, 'utf8')) : {});
   if (!parsed.success) throw new BadSettings(`${SETTINGS_FILE}:\n${z.prettifyError(parsed.error)}`);
+  for (const [model, text] of Object.entries(parsed.data.tokenizers)) {
+    const ambiguous = ambiguousSource(root, text);
+    if (ambiguous !== null) throw new BadSettings(`${SETTINGS_FILE}: tokenizers, ${model}: ${ambiguous}`);
+  }
   const { $schema: _, blobStore, blobStoreEndpoint, blobStoreRegion, ...settings } = parsed.data;
   return {
     ...settings,

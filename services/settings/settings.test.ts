@@ -82,6 +82,9 @@ describe('temporal.config.json', () => {
       c: { repo: 'org/name@v1' },
       d: { folder: '/models/d' },
     });
+    mkdirSync(path.join(root, 'models/b'), { recursive: true });
+    write('{"tokenizers": {"a/b": "models/b"}}');
+    expect(() => readAppSettings(root)).toThrow(/a\/b: "models\/b" would be a repository.*write "\.\/models\/b" for the folder/);
     write('{"tokenizers": {"a/b": "models"}}');
     expect(() => readAppSettings(root)).toThrow(/must be a folder \(\.\/… or \/…\), or a repository[\s\S]*tokenizers/);
   });
