@@ -179,7 +179,7 @@ describe('what a run cannot start from', () => {
     ],
     ['e2b in the config', { config: CONFIG.replace('[harbor]', '[harbor]\nbackend = "e2b"') }, /^config: config: harbor\.backend asks for/],
     ['e2b in the input', { backend: 'e2b' }, /^backend: e2b sandboxes are not built yet/],
-    ['agent pi', { agent: 'pi' }, /^agent: agent pi \(terminus-2\) is not built yet/],
+    ['agent pi', { agent: 'pi' }, /^agent: agent pi is not built yet; there is: turn$/],
     ['an unknown agent', { agent: 'mine@v3' }, /^agent: there is no agent mine$/],
     ['a run to start from that never was', { from: 'other' }, /^from: the store knows no run other$/],
     ['weights to start from that cannot be trained', { from: 'tinker://m/sampler_weights/x' }, /^from: .*sampled from, not trained on/],

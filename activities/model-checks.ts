@@ -95,11 +95,7 @@ export async function checkContext(who: Who, { model }: ModelSide, config: RunCo
   const limit = await models.contextLimitTokens(model.model);
   if (limit === null) return passed(name, `the service does not say its limit; the run uses up to ${asked} tokens`, { asked });
   if (limit <= turn)
-    return failed(
-      name,
-      `the service takes ${limit} tokens of ${model.model}, not more than one turn (sampling.max_tokens = ${turn}): lower it`,
-      { limit, turn },
-    );
+    return failed(name, `${model.model} takes ${limit} tokens in all, and sampling.max_tokens alone is ${turn}: lower it`, { limit, turn });
   const used = Math.min(limit, asked);
   return passed(
     name,

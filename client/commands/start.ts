@@ -20,7 +20,10 @@ type Options = WatchOptions & StartRequest & { readonly id?: string; readonly de
 /** Adds `start` and returns it. */
 export function addStart(program: Command): Command {
   const command = addCommand(program, 'start', 'start a distillation run and follow it');
-  addRunFiles(command.option('--agent <name>', 'the agent to distill for', 'turn'), 'required')
+  addRunFiles(
+    command.option('--agent <name>', 'the agent to distill for: turn, which is built in, or NAME[@VERSION] of a stored one', 'turn'),
+    'required',
+  )
     .option('--promote', 'ask a person to promote accepted weights to the agent')
     .option('--yes', 'do not ask about the cost when it is known or capped')
     .option('--run-dir <dir>', "the run's folder; default .stillroom/runs/<id>")

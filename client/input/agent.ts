@@ -17,6 +17,12 @@ const KINDS: Readonly<Record<StoreProblem, Problem['kind']>> = {
   dangling_alias: 'agent_version',
 };
 
+const REFUSALS: Readonly<Record<AgentRefused['kind'], Problem['kind']>> = {
+  not_built: 'not_built',
+  wrong_runtime: 'agent_runtime',
+  no_version: 'agent_version',
+};
+
 /** Why the agent cannot be run, as the project's store knows it; null when it can. */
 export async function agentProblem(projectRoot: string, agent: string): Promise<Problem | null> {
   try {
@@ -38,6 +44,6 @@ async function storedAgents(projectRoot: string): Promise<HarnessStore<HarnessDo
 function kindOf(error: unknown): Problem['kind'] | null {
   if (error instanceof StoreError) return KINDS[error.kind];
   if (error instanceof StoreDamaged) return 'agent';
-  if (error instanceof AgentRefused) return error.kind === 'wrong_runtime' ? 'agent_runtime' : 'not_built';
+  if (error instanceof AgentRefused) return REFUSALS[error.kind];
   return null;
 }

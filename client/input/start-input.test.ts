@@ -116,6 +116,8 @@ test.each<[name: string, files: Files, extra: Extra, message: RegExp]>([
   ],
   ['a run folder outside of the project', {}, { runDir: '../elsewhere' }, /^--run-dir \.\.\/elsewhere: must be below the project root/],
   ['an agent that does not exist', {}, { agent: 'nobody' }, /^--agent: there is no agent nobody$/],
+  ['an agent that is not built', {}, { agent: 'terminus-2' }, /^--agent: agent terminus-2 is not built yet; there is: turn$/],
+  ['a version of the built-in agent', {}, { agent: 'turn@v9' }, /^--agent: agent turn has no version v9: .*only the built-in turn$/],
 ])('refuses %s', async (_, files, extra, message) => {
   expect(await problemsOf(files, extra)).toMatch(message);
 });

@@ -17,7 +17,7 @@ export type StoredHarness = { readonly version: number; readonly document: Harne
 /** An agent that cannot be run; the message says what can. */
 export class AgentRefused extends Error {
   override readonly name = 'AgentRefused';
-  readonly kind: 'not_built' | 'wrong_runtime';
+  readonly kind: 'not_built' | 'wrong_runtime' | 'no_version';
 
   constructor(kind: AgentRefused['kind'], message: string) {
     super(message);
@@ -30,19 +30,42 @@ const BUILTIN: Readonly<Record<string, AgentProgram>> = {
   turn: { importPath: 'stillroom_harbor.turn_agent:TurnAgent', kwargs: { stop_word: 'done' } },
 };
 
+/** Agents that somebody may well ask for: harbor's, by its names for them. A stored one may have such a name. */
+const NOT_BUILT: ReadonlySet<string> = new Set([
+  'aider',
+  'claude-code',
+  'cline-cli',
+  'codex',
+  'goose',
+  'kimi-cli',
+  'mini-swe-agent',
+  'opencode',
+  'openhands',
+  'openhands-sdk',
+  'pi',
+  'qwen-coder',
+  'swe-agent',
+  'terminus',
+  'terminus-1',
+  'terminus-2',
+  'trae-agent',
+]);
+
 /**
  * Finds the agent that `given` means: the literal name of a built-in one, or `name@ref` of a stored one, which `load` gets (`ref` null:
- * the champion, else the newest). Nothing behind the `@` is no reference. @throws AgentRefused, and whatever `load` throws
+ * the champion, else the newest) or throws an error of kind `no_such_name`. Nothing behind the `@` is no reference.
+ * @throws AgentRefused, and whatever `load` throws
  */
 export async function findAgent(given: string, load: (name: string, ref: string | null) => Promise<StoredHarness>): Promise<FoundAgent> {
   const at = given.indexOf('@');
   const [name, ref] = at < 0 ? [given, ''] : [given.slice(0, at), given.slice(at + 1)];
   if (ref === '') {
-    if (name === 'pi') throw new AgentRefused('not_built', `agent pi (terminus-2) is not built yet; built in are: ${builtins()}`);
     const program = Object.hasOwn(BUILTIN, name) ? BUILTIN[name] : undefined;
     if (program) return { name, ref: 'builtin', ...program };
   }
-  const { version, document } = await load(name, ref === '' ? null : ref);
+  const { version, document } = await load(name, ref === '' ? null : ref).catch((error) => {
+    throw (error as { kind?: unknown }).kind === 'no_such_name' ? (known(name, ref) ?? error) : error;
+  });
   const runtime = Object.hasOwn(BUILTIN, document.runtime) ? BUILTIN[document.runtime] : undefined;
   if (!runtime)
     throw new AgentRefused(
@@ -50,6 +73,13 @@ export async function findAgent(given: string, load: (name: string, ref: string 
       `agent ${name} v${version} runs on ${JSON.stringify(document.runtime)}; runtimes here: ${builtins()}`,
     );
   return { name, ref: `v${version}`, importPath: runtime.importPath, kwargs: { ...runtime.kwargs, ...document.kwargs } };
+}
+
+/** What to say of a name that is known, though nothing is stored under it. */
+function known(name: string, ref: string): AgentRefused | null {
+  if (NOT_BUILT.has(name)) return new AgentRefused('not_built', `agent ${name} is not built yet; there is: ${builtins()}`);
+  if (!Object.hasOwn(BUILTIN, name)) return null;
+  return new AgentRefused('no_version', `agent ${name} has no version ${ref}: no version is stored, there is only the built-in ${name}`);
 }
 
 const builtins = () => Object.keys(BUILTIN).join(', ');
