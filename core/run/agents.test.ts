@@ -40,9 +40,12 @@ describe('findAgent', () => {
     await expect(findAgent(given, nothing)).rejects.toMatchObject({ kind, message });
   });
 
+  it('pi is never a stored agent', async () => {
+    await expect(findAgent('pi', nobody)).rejects.toMatchObject({ kind: 'not_built' });
+  });
+
   it('passes on what else the store says of a known name', async () => {
     const damaged = Object.assign(new Error('torn'), { kind: 'no_such_version' });
     await expect(findAgent('turn@v9', () => Promise.reject(damaged))).rejects.toBe(damaged);
-    await expect(findAgent('pi', () => Promise.reject(damaged))).rejects.toBe(damaged);
   });
 });

@@ -30,26 +30,10 @@ const BUILTIN: Readonly<Record<string, AgentProgram>> = {
   turn: { importPath: 'stillroom_harbor.turn_agent:TurnAgent', kwargs: { stop_word: 'done' } },
 };
 
-/** Agents that somebody may well ask for: harbor's, by its names for them. A stored one may have such a name. */
-const NOT_BUILT: ReadonlySet<string> = new Set([
-  'aider',
-  'claude-code',
-  'cline-cli',
-  'codex',
-  'goose',
-  'kimi-cli',
-  'mini-swe-agent',
-  'opencode',
-  'openhands',
-  'openhands-sdk',
-  'pi',
-  'qwen-coder',
-  'swe-agent',
-  'terminus',
-  'terminus-1',
-  'terminus-2',
-  'trae-agent',
-]);
+/** Never a stored one: the name of the default agent. */
+const DEFAULT_AGENT = 'pi';
+/** What the default agent is of harbor's; somebody may ask for it by that name, and may store one under it. */
+const HARBORS_AGENT = 'terminus-2';
 
 /**
  * Finds the agent that `given` means: the literal name of a built-in one, or `name@ref` of a stored one, which `load` gets (`ref` null:
@@ -62,6 +46,7 @@ export async function findAgent(given: string, load: (name: string, ref: string 
   if (ref === '') {
     const program = Object.hasOwn(BUILTIN, name) ? BUILTIN[name] : undefined;
     if (program) return { name, ref: 'builtin', ...program };
+    if (name === DEFAULT_AGENT) throw notBuilt(name);
   }
   const { version, document } = await load(name, ref === '' ? null : ref).catch((error) => {
     throw (error as { kind?: unknown }).kind === 'no_such_name' ? (known(name, ref) ?? error) : error;
@@ -77,9 +62,11 @@ export async function findAgent(given: string, load: (name: string, ref: string 
 
 /** What to say of a name that is known, though nothing is stored under it. */
 function known(name: string, ref: string): AgentRefused | null {
-  if (NOT_BUILT.has(name)) return new AgentRefused('not_built', `agent ${name} is not built yet; there is: ${builtins()}`);
+  if (name === HARBORS_AGENT) return notBuilt(name);
   if (!Object.hasOwn(BUILTIN, name)) return null;
   return new AgentRefused('no_version', `agent ${name} has no version ${ref}: no version is stored, there is only the built-in ${name}`);
 }
+
+const notBuilt = (name: string) => new AgentRefused('not_built', `agent ${name} is not built yet; there is: ${builtins()}`);
 
 const builtins = () => Object.keys(BUILTIN).join(', ');
