@@ -33,12 +33,14 @@ export async function main(): Promise<void> {
     const model = await make();
     const work = workOf(1, turns, Math.round(TARGET_TOKENS / turns / tokensPerWord));
     await play(gateway, model, workOf(0, 20, 100), true); // warms up
+    let splicedMs = 0;
     for (const withIds of [true, false]) {
       const played: Played[] = [];
       for (let trial = 0; trial < trials; trial++) played.push(await play(gateway, model, work, withIds));
-      print(model, played, withIds);
+      splicedMs = print(model, played, withIds);
     }
-    await printRenewed(model, work, turns);
+    const renewedMs = await printRenewed(model, work, turns);
+    console.log(`at turn ${turns}, a call with text only is ${(renewedMs / splicedMs).toFixed(1)} times as fast, HTTP and agent included`);
   }
 }
 
@@ -61,7 +63,8 @@ async function play(gateway: Gateway, model: BenchModel, work: Work, withIds: bo
   return { report, record: session.record(), cpuMs: sampler.cpuMs };
 }
 
-function print({ name }: BenchModel, played: readonly Played[], withIds: boolean): void {
+/** Returns the median of the last five turns, in ms. */
+function print({ name }: BenchModel, played: readonly Played[], withIds: boolean): number {
   const { report, record } = played[0] as Played;
   const { turnMs } = report;
   const fragments = Object.values(record.fragments).reduce((sum, count) => sum + count, 0);
@@ -87,11 +90,16 @@ function print({ name }: BenchModel, played: readonly Played[], withIds: boolean
   const newestCpu = played.flatMap(({ cpuMs }) => cpuMs.slice(-5));
   const told = (values: readonly number[]) => [0.5, 0.95].map((q) => quantile(values, q).toFixed(2)).join(' / ');
   console.log(`last five turns, p50 / p95 ms: ${told(newest)}, of which the gateway's thread computes ${told(newestCpu)}`);
+  return quantile(newest, 0.5);
 }
 
-/** The price of not splicing, in this process and without HTTP: the whole conversation through template and tokenizer. */
-async function printRenewed({ name, renderer, tools, turnText }: BenchModel, work: Work, turns: number): Promise<void> {
+/**
+ * The price of not splicing, in this process and without HTTP: the whole conversation through template and tokenizer. Returns the median of
+ * the last turn, in ms.
+ */
+async function printRenewed({ name, renderer, tools, turnText }: BenchModel, work: Work, turns: number): Promise<number> {
   const table = tableOf(['turn', 'prompt tokens', 'p50 ms', 'p95 ms'], Array<'right'>(4).fill('right'));
+  let times: number[] = [];
   for (const turn of [1, Math.ceil(turns / 2), turns]) {
     const messages: ChatMessage[] = [{ role: 'user', content: work.opening }];
     for (const { observation, ...said } of work.turns.slice(0, turn - 1)) {
@@ -103,7 +111,7 @@ async function printRenewed({ name, renderer, tools, turnText }: BenchModel, wor
       );
     }
     const definitions = tools.map((tool) => ({ json: JSON.stringify(tool) }));
-    const times: number[] = [];
+    times = [];
     let tokens = 0;
     for (let run = 0; run < 9; run++) {
       const startedMs = performance.now();
@@ -113,6 +121,7 @@ async function printRenewed({ name, renderer, tools, turnText }: BenchModel, wor
     table.push([turn, tokens, ...[0.5, 0.95].map((q) => quantile(times, q).toFixed(2))]);
   }
   console.log(`\n${name}: everything rendered and encoded anew\n${table.toString()}`);
+  return quantile(times, 0.5);
 }
 
 function quantile(values: readonly number[], share: number): number {
