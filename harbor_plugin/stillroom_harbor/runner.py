@@ -110,7 +110,13 @@ class Runner:
         task = asyncio.create_task(self._trial(identity, config, request.get("secrets") or {}, bool(request.get("events"))))
         self._trials[identity] = task
         self._dirs.add(trial_dir)
-        task.add_done_callback(lambda _: (self._trials.pop(identity), self._dirs.remove(trial_dir)))
+        task.add_done_callback(lambda ended: self._forget(ended, identity, trial_dir))
+
+    def _forget(self, task: asyncio.Task[None], identity: str, trial_dir: Path) -> None:
+        self._trials.pop(identity)
+        self._dirs.remove(trial_dir)
+        if task.cancelled():  # before its first step, so that it could not say so itself
+            self._protocol.send(type="failed", id=identity, kind="cancelled", error="cancelled before it began")
 
     async def _trial(self, identity: str, config: TrialConfig, secrets: dict[str, str], events: bool) -> None:
         use_secrets(secrets)

@@ -53,6 +53,19 @@ test('an abort while the model thinks leaves a result that says so', async () =>
   expect(await setting.sandboxes()).toEqual([]);
 });
 
+test('a trial that is aborted in the moment in which it is asked for ends all the same', async () => {
+  await using runner = await HarborRunner.start(setting.options);
+  for (let round = 0; round < 5; round++) {
+    const abort = new AbortController();
+    const trial = setting.run(runner, ['sleep 4723'], {}, { signal: abort.signal });
+    trial.catch(() => {});
+    await runner.pid(); // by now the runner was told of the trial, and has not looked at it
+    abort.abort(new Error('at once'));
+    await expect(trial).rejects.toThrow('at once');
+  }
+  expect(await setting.sandboxes()).toEqual([]);
+});
+
 test('a signal that is aborted already starts nothing', async () => {
   await using runner = await HarborRunner.start(setting.options);
   await expect(setting.run(runner, ['ls'], {}, { signal: AbortSignal.abort(new Error('too late')) })).rejects.toThrow('too late');
