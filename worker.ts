@@ -29,9 +29,6 @@ import { PAYLOAD_CONVERTER, workflowBundle } from './services/temporal/workflow-
 import { requireSettings, TinkerClient } from './services/tinker/index.ts';
 import { SEARCH_ATTRIBUTES } from './workflows/search-attributes.ts';
 
-/** What was told to stop after the drain time and has not stopped by then is cut off, before whoever ends this process loses patience. */
-const CUT_OFF_MS = 3_000;
-
 /** Keeping a training alive costs a request every ten seconds, and must never wait for a slot. */
 const MOST_KEPT_TRAININGS = 1000;
 
@@ -69,8 +66,6 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
   };
   const workers: Worker[] = [];
   const draining = new AbortController();
-  /** Ends trials that do not end when they are told, and clears up after them. */
-  let cutOff = async () => {};
 
   if (roles.includes('control')) {
     workers.push(
@@ -98,10 +93,6 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
     );
     const harbor = residentRunner(PROJECT_ROOT, stateDir);
     cleanup.defer(async () => (await harbor.started())?.close());
-    cutOff = async () => {
-      await (await harbor.started())?.close();
-      await rm(trialsDir, { recursive: true, force: true });
-    };
     const deps = {
       ...shared,
       gateway,
@@ -148,9 +139,6 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
     /** Takes no new work, and hands over what has not ended when the drain time is over. */
     shutdown: () => {
       draining.abort();
-      const late = setTimeout(() => void cutOff().catch(() => {}), settings.workers.drainSeconds * 1000 + CUT_OFF_MS);
-      const inTime = () => clearTimeout(late);
-      ended.then(inTime, inTime);
       for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
     },
   };
