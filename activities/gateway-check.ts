@@ -9,6 +9,6 @@ export async function checkPublicUrl(publicUrl: string, signal: AbortSignal): Pr
   const other = await otherThanGateway(publicUrl, signal);
   if (other === null) return passed(NAME, `answers at its public URL, ${publicUrl}`);
   const setting = 'the public URL of a rollout worker (gateway.publicUrl, STILLROOM_GATEWAY_URL or --gateway-url)';
-  const todo = "It must lead to that worker's gateway.host and gateway.port: mend the proxy, or leave the public URL out";
-  return failed(NAME, `no gateway at ${setting}: ${other}. ${todo}`);
+  const remedy = "It must lead to that worker's gateway.host and gateway.port: mend the proxy, or leave the public URL out";
+  return failed(NAME, `no gateway at ${setting}: ${other}. ${remedy}`);
 }
