@@ -2,7 +2,7 @@ import type { RendererChoice } from '../core/config/index.ts';
 import { familyOf } from '../services/gateway/families/family-of.ts';
 import type { ChatRenderer } from '../services/gateway/index.ts';
 import { chatRenderer } from '../services/gateway/renderers/chat-renderer.ts';
-import { loadChatTemplate } from '../services/gateway/template/chat-template.ts';
+import { chatTemplateOf } from '../services/gateway/template/chat-template.ts';
 import { readTokenizerConfig } from '../services/gateway/template/config.ts';
 import type { Tokenizer } from '../services/gateway/tokenizer/tokenizer.ts';
 
@@ -30,7 +30,8 @@ export type LoadRenderer = (order: RendererOrder) => Promise<ChatRenderer>;
 /** The renderer of a model's own template. @throws RendererRefused, and what the template's loader throws */
 export const loadModelRenderer: LoadRenderer = async ({ model, name, folder, digest, choice, nowMs, tokenizer }) => {
   const { families, switches, retain } = choice;
-  const template = await loadChatTemplate(folder, { kwargs: switches, nowMs });
+  const config = await readTokenizerConfig(folder);
+  const template = chatTemplateOf(folder, config, { kwargs: switches, nowMs });
   const family = familyOf(tokenizer, template);
   if (families !== null && !families.includes(family.name))
     throw new RendererRefused(
@@ -42,8 +43,14 @@ export const loadModelRenderer: LoadRenderer = async ({ model, name, folder, dig
     throw new RendererRefused(
       `rollout.renderers calls the renderer of ${model} "${name}", but the chat template in ${folder} has no ${missing.join(', ')}. Leave the name out`,
     );
-  const { eosTokenIds: stopTokens } = await readTokenizerConfig(folder);
-  const renderer = await chatRenderer({ name: name ?? family.name, tokenizer, template, family, retain, stopTokens }).catch((cause) => {
+  const renderer = await chatRenderer({
+    name: name ?? family.name,
+    tokenizer,
+    template,
+    family,
+    retain,
+    stopTokens: config.eosTokenIds,
+  }).catch((cause) => {
     throw new RendererRefused(`the files of ${model} in ${folder}: ${cause instanceof Error ? cause.message : cause}`, { cause });
   });
   // Models that have the same files share a tokenizer.

@@ -1,4 +1,4 @@
-import { readTokenizerConfig } from './config.ts';
+import { readTokenizerConfig, type TokenizerConfig } from './config.ts';
 import { RESERVED, variablesOf } from './input.ts';
 import { fromJson } from './jinja/from-json.ts';
 import { type Program, RaisedByTemplate, readProgram } from './jinja/program.ts';
@@ -20,7 +20,15 @@ export type TemplateOptions = {
  * @throws Error naming the file when there is no template or it cannot be read.
  */
 export async function loadChatTemplate(folder: string, options: TemplateOptions): Promise<ChatTemplate> {
-  const { chatTemplate, toolTemplate, specialTokens, file } = await readTokenizerConfig(folder);
+  return chatTemplateOf(folder, await readTokenizerConfig(folder), options);
+}
+
+/** The same of a folder whose config was read. */
+export function chatTemplateOf(
+  folder: string,
+  { chatTemplate, toolTemplate, specialTokens, file }: TokenizerConfig,
+  options: TemplateOptions,
+): ChatTemplate {
   if (chatTemplate === null)
     throw new Error(
       `${folder}: no chat template in chat_template.jinja or in chat_template of tokenizer_config.json; this model has none, or a file is missing`,
