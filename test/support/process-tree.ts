@@ -65,11 +65,15 @@ export function scratchDirs(owners: readonly Process[]): string[] {
 const isTrialsDirOf = (name: string, owners: readonly Process[]) =>
   owners.some(({ pid }) => new RegExp(`^stillroom-trials-\\w+-${pid}-`).test(name));
 
-/** Paths of files that a process has open; none where that cannot be seen. */
+/** Paths of files that a process has open, less those that it closes meanwhile; none where that cannot be seen. */
 function openFiles(pid: number): string[] {
-  try {
-    return readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`));
-  } catch {
-    return [];
-  }
+  const unlessGone = <T>(read: () => T[]): T[] => {
+    try {
+      return read();
+    } catch {
+      return [];
+    }
+  };
+  const fds = unlessGone(() => readdirSync(`/proc/${pid}/fd`));
+  return fds.flatMap((fd) => unlessGone(() => [readlinkSync(`/proc/${pid}/fd/${fd}`)]));
 }
