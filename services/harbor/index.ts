@@ -2,6 +2,7 @@ export { type AgentConfig, nopAgent, type TurnAgentOptions, turnAgent } from './
 export type { TestCounts } from './ctrf.ts';
 export { BadHarborInput, RunnerDied, TrialCrashed, TrialRefused } from './errors.ts';
 export { type JobTemplate, parseJobTemplate, readJobTemplate, resolveTasks, sandboxMode } from './job-template.ts';
+export { type BundledFile, contentOf, packTrial, type TrialBundle, unpackTrial } from './bundle.ts';
 export { harborPython } from './python.ts';
 export { type ResidentRunner, residentRunner } from './resident.ts';
 export type { TrialTimings } from './result-json.ts';
@@ -9,9 +10,13 @@ export { type RolloutTurn, type RolloutTurns, readRolloutTurns } from './rollout
 export { HarborRunner, type RunTrialOptions, type TrialRun } from './runner.ts';
 export type { RunnerProcessOptions } from './runner-process.ts';
 export { checkSandbox, type SandboxCheck } from './sandbox-check.ts';
-export { makeScratchDir, scratchRoot } from './scratch.ts';
+export { KNOWN_VARIABLES, mayBePassed, type RunnerVariables, runnerVariables } from './runner-variables.ts';
+export { makeScratchDir } from './scratch.ts';
 export { sweepSandboxes } from './sweep.ts';
 export { openTaskFolder, type TaskFolder, taskContentDigest, taskDigest } from './task-folder.ts';
 export { type TerminusAgentOptions, terminusAgent } from './terminus-agent.ts';
 export { type TrialConfig, type TrialConfigInput, trialConfig } from './trial-config.ts';
 export { readTrial, type TrialFiles, type TrialOutcome, type TrialReading } from './trial-result.ts';
+export { NoRoom, TrialFolders, type TrialFoldersOptions } from './trial-folders.ts';
+export { type Shortage, TrialMemory, type TrialMemoryOptions } from './trial-memory.ts';
+export { removeTree } from './remove-tree.ts';
