@@ -59,6 +59,7 @@ export class HarborRunner implements AsyncDisposable {
   async run(config: TrialConfig, options: RunTrialOptions): Promise<TrialRun> {
     options.signal?.throwIfAborted();
     const process = await unlessAborted(this.#live(), options.signal);
+    options.signal?.throwIfAborted();
     this.#count += 1;
     const id = `${config.trial_name}#${this.#count}`;
     const cancel = () => process.send({ op: 'cancel', id });
@@ -142,9 +143,7 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefine
   const stop = () => aborted.reject(signal.reason);
   signal.addEventListener('abort', stop);
   try {
-    const done = await Promise.race([work, aborted.promise]);
-    signal.throwIfAborted();
-    return done;
+    return await Promise.race([work, aborted.promise]);
   } finally {
     signal.removeEventListener('abort', stop);
   }

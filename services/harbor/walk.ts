@@ -24,7 +24,9 @@ export async function walkFiles(dir: string, { maxEntries, onFile }: Walk): Prom
   let leftOut = 0;
   const visit = async (opened: FileHandle, name: string, at: string, depth: number): Promise<void> => {
     const here = through(opened, name);
-    const entries = (await readdir(here, { withFileTypes: true })).sort((a, b) => Number(a.isDirectory()) - Number(b.isDirectory()) || (a.name < b.name ? -1 : 1));
+    const entries = (await readdir(here, { withFileTypes: true })).sort(
+      (a, b) => Number(a.isDirectory()) - Number(b.isDirectory()) || (a.name < b.name ? -1 : 1),
+    );
     for (const entry of entries) {
       if (++seen > maxEntries || depth > MAX_DEPTH || !(entry.isFile() || entry.isDirectory())) {
         leftOut++;

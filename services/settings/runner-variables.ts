@@ -13,7 +13,8 @@ export const KNOWN_VARIABLES: readonly string[] = [
 ];
 
 /** The service's key, and what else is the worker's alone or set for the runner by Stillroom: never passed, whoever asks for it. */
-const NEVER = /^(TINKER_|TEMPORAL_|STILLROOM_)|^(HOME|PATH|LANG|PYTHONPATH|PYTHONHOME|PYTHONSTARTUP|PYTHONUNBUFFERED|LD_PRELOAD|HARBOR_TELEMETRY)$/;
+const NEVER =
+  /^(TINKER_|TEMPORAL_|STILLROOM_)|^(HOME|PATH|LANG|PYTHONPATH|PYTHONHOME|PYTHONSTARTUP|PYTHONUNBUFFERED|LD_PRELOAD|HARBOR_TELEMETRY)$/;
 
 const SECRET_NAME = /KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH/i;
 
