@@ -4,6 +4,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import { gradedScore } from '../core/measures/batch-stats.ts';
 import type { ModelRef, TrialSpec, TrialSummary } from '../core/run/trial.ts';
+import { trialLimits } from '../core/run/trial-time.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
 import { checkSample, type Gateway, type GatewaySession, type ModelFailure, type TrialRecord } from '../services/gateway/index.ts';
@@ -129,6 +130,7 @@ async function harborTrial(
       rewardKey: record.config.harbor.reward_key,
       maxTurns: spec.maxTurns,
       secrets: { STILLROOM_GATEWAY_KEY: session.apiKey },
+      limits: trialLimits(config.agent.override_timeout_sec * 1000),
       signal,
     });
     return { ...run, gradedScore: gradedScore(run.tests), totalMs: run.timings.totalMs };

@@ -15,6 +15,7 @@ const Message = z.discriminatedUnion('type', [
   z.object({ type: z.literal('ready'), pid: z.int(), harborVersion: z.string() }),
   z.object({ type: z.literal('pong') }),
   z.object({ type: z.literal('event'), id: z.string(), event: z.string() }),
+  z.object({ type: z.literal('blocked'), id: z.string(), where: z.string() }),
   z.object({ type: z.literal('done'), id: z.string(), trialDir: z.string(), cancelled: z.boolean() }),
   z.object({
     type: z.literal('failed'),
@@ -155,7 +156,7 @@ function parseLine(line: string): unknown {
   }
 }
 
-export function runnerEnv({ home, pluginDir, sandboxRoot, env }: RunnerProcessOptions): Record<string, string> {
+export function runnerEnv({ home, pluginDir, sandboxRoot, env, silenceLimitMs }: RunnerProcessOptions): Record<string, string> {
   return {
     PATH: process.env.PATH ?? '/usr/bin:/bin',
     LANG: 'C.UTF-8',
@@ -164,6 +165,8 @@ export function runnerEnv({ home, pluginDir, sandboxRoot, env }: RunnerProcessOp
     PYTHONUNBUFFERED: '1',
     HARBOR_TELEMETRY: '0',
     LITELLM_LOCAL_MODEL_COST_MAP: 'True',
+    // Its own remedy comes before ours.
+    STILLROOM_BLOCKED_SEC: `${((silenceLimitMs ?? SILENCE_LIMIT_MS) * 0.6) / 1000}`,
     ...(process.env.TMPDIR === undefined ? {} : { TMPDIR: process.env.TMPDIR }),
     ...(sandboxRoot === undefined ? {} : { STILLROOM_SANDBOX_ROOT: sandboxRoot }),
     ...env,

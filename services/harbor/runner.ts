@@ -1,10 +1,12 @@
 import { mkdir } from 'node:fs/promises';
+import type { TrialLimits } from '../../core/run/trial-time.ts';
 import { TrialCrashed, TrialRefused } from './errors.ts';
 import { RunnerProcess, type RunnerProcessOptions, type TrialMessage } from './runner-process.ts';
 import { sweepSandboxes } from './sweep.ts';
 import type { TrialConfig } from './trial-config.ts';
 import { readTrialFiles } from './trial-files.ts';
 import { readTrial, type TrialOutcome, type TrialReading } from './trial-result.ts';
+import { NO_LIMITS, TrialWatch } from './trial-watch.ts';
 
 /** A worker that is told to end is killed some seconds after its trials were handed over. */
 const CLOSE_GRACE_MS = 5_000;
@@ -14,6 +16,8 @@ export type RunTrialOptions = TrialReading & {
   readonly secrets?: Readonly<Record<string, string>>;
   /** Aborting cancels the trial; `run` rejects with the signal's reason once the sandbox is gone. */
   readonly signal?: AbortSignal;
+  /** Ends a trial that does not end by itself. Default: it is waited for. */
+  readonly limits?: TrialLimits;
   /** harbor's TrialEvents: start, environment-start, agent-start, agent-end, verification-start, end, cancel. */
   readonly onEvent?: (event: string) => void;
 };
@@ -21,13 +25,15 @@ export type RunTrialOptions = TrialReading & {
 /** A trial's outcome and the folder that holds its files (result.json, trial.log, agent/, verifier/). */
 export type TrialRun = TrialOutcome & { readonly trialDir: string };
 
-type Waiting = { onMessage(message: TrialMessage): void; onDeath(error: Error): void };
+type Waiting = { readonly process: RunnerProcess; onMessage(message: TrialMessage): void; onDeath(error: Error): void };
 
 /** Runs harbor trials, many at a time, in one resident Python process, which is started again when it dies. */
 export class HarborRunner implements AsyncDisposable {
   #options: RunnerProcessOptions;
   #waiting = new Map<string, Waiting>();
   #process: Promise<RunnerProcess> | null = null;
+  /** Processes that take no more trials. */
+  #retired = new Set<RunnerProcess>();
   #count = 0;
   #closed = false;
 
@@ -53,19 +59,23 @@ export class HarborRunner implements AsyncDisposable {
     options.signal?.throwIfAborted();
     this.#count += 1;
     const id = `${config.trial_name}#${this.#count}`;
-    const cancel = () => process.send({ op: 'cancel', id });
-    try {
-      const trialDir = await new Promise<string>((resolve, reject) => {
-        this.#waiting.set(id, waitingFor(options, resolve, reject));
-        if (!process.alive) return reject(process.death());
-        options.signal?.addEventListener('abort', cancel);
-        process.send({ op: 'run', id, config, secrets: options.secrets ?? {}, events: options.onEvent !== undefined });
+    using watches = new DisposableStack();
+    watches.defer(() => this.#forget(id, process));
+    const trialDir = await new Promise<string>((resolve, reject) => {
+      const giveUp = (reason: unknown) => {
+        this.#retire(process);
+        reject(reason);
+      };
+      const watch = new TrialWatch(options.limits ?? NO_LIMITS, options.signal, {
+        cancel: () => process.send({ op: 'cancel', id }),
+        giveUp,
       });
-      return { ...readTrial(await readTrialFiles(trialDir), options), trialDir };
-    } finally {
-      this.#waiting.delete(id);
-      options.signal?.removeEventListener('abort', cancel);
-    }
+      watches.defer(() => watch[Symbol.dispose]());
+      this.#waiting.set(id, waitingFor(process, options, watch, resolve, reject));
+      if (!process.alive) return reject(process.death());
+      process.send({ op: 'run', id, config, secrets: options.secrets ?? {}, events: true });
+    });
+    return { ...readTrial(await readTrialFiles(trialDir), options), trialDir };
   }
 
   /** The process id of the running Python process. */
@@ -77,7 +87,7 @@ export class HarborRunner implements AsyncDisposable {
   async close(): Promise<void> {
     this.#closed = true;
     const process = await this.#process?.catch(() => null);
-    await process?.close(CLOSE_GRACE_MS);
+    await Promise.all([...this.#retired, process].map((one) => one?.close(CLOSE_GRACE_MS)));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -98,10 +108,23 @@ export class HarborRunner implements AsyncDisposable {
     return this.#process;
   }
 
+  /** A process in which something runs on that nobody waits for takes no more trials, and ends after those it has. */
+  #retire(process: RunnerProcess): void {
+    if (this.#retired.has(process)) return;
+    this.#retired.add(process);
+    this.#process = null;
+  }
+
+  #forget(id: string, process: RunnerProcess): void {
+    this.#waiting.delete(id);
+    const isBusy = [...this.#waiting.values()].some((trial) => trial.process === process);
+    if (this.#retired.has(process) && !isBusy) void process.close(CLOSE_GRACE_MS);
+  }
+
   #bury(process: RunnerProcess, forget: () => void): void {
     forget();
-    // All of them ran in this process: a new one is only started by a later call.
-    for (const trial of [...this.#waiting.values()]) trial.onDeath(process.death());
+    this.#retired.delete(process);
+    for (const trial of [...this.#waiting.values()]) if (trial.process === process) trial.onDeath(process.death());
     // One that was killed could not clear up; whether a later call comes, nobody knows.
     if (!this.#closed) void sweepSandboxes(this.#options);
   }
@@ -111,13 +134,32 @@ export class HarborRunner implements AsyncDisposable {
   }
 }
 
-function waitingFor(options: RunTrialOptions, resolve: (trialDir: string) => void, reject: (error: unknown) => void): Waiting {
+function waitingFor(
+  process: RunnerProcess,
+  options: RunTrialOptions,
+  watch: TrialWatch,
+  resolve: (trialDir: string) => void,
+  reject: (error: unknown) => void,
+): Waiting {
+  let blockedAt: string | null = null;
   return {
-    onDeath: reject,
+    process,
+    // Its siblings may be tried again: it alone is to blame.
+    onDeath: (error) =>
+      reject(blockedAt === null ? error : new TrialCrashed(`the trial let nothing else run (${blockedAt}): ${error.message}`)),
     onMessage(message) {
-      if (message.type === 'event') return options.onEvent?.(message.event);
+      if (message.type === 'blocked') {
+        blockedAt = message.where;
+        return;
+      }
+      if (message.type === 'event') {
+        watch.onEvent(message.event);
+        blockedAt = null;
+        return options.onEvent?.(message.event);
+      }
       if (options.signal?.aborted) return reject(options.signal.reason);
       if (message.type === 'done' && !message.cancelled) return resolve(message.trialDir);
+      if (watch.reason !== null) return reject(watch.reason);
       if (message.type === 'done') return reject(new TrialCrashed('the harbor runner cancelled the trial because it was told to end'));
       if (message.kind === 'bad-request' || message.kind === 'bad-trial') return reject(new TrialRefused(message.error));
       reject(new TrialCrashed(message.error));
