@@ -51,7 +51,7 @@ class Watchdog:
             time.sleep(_TICK_SEC)
             silent = silent + 1 if self._beats == seen else 0
             seen = self._beats
-            if silent and silent % max(1, round(self._limit_sec / _TICK_SEC)) == 0:
+            if silent == max(1, round(self._limit_sec / _TICK_SEC)):
                 self._find_and_interrupt()
 
     def _find_and_interrupt(self) -> None:

@@ -139,8 +139,9 @@ export class RunnerProcess {
       onLog?.(line);
     });
     createInterface({ input: this.#child.stdout }).on('line', (line) => {
-      this.#unanswered = 0;
       const message = Message.safeParse(parseLine(line));
+      // Said by a thread of its own, while the rest stands still.
+      if (message.data?.type !== 'blocked') this.#unanswered = 0;
       if (!message.success) onLog?.(`unreadable line from the harbor runner: ${line.slice(0, 200)}`);
       else if (message.data.type === 'ready') onReady();
       else if (message.data.type !== 'pong') onMessage(message.data);
