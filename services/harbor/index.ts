@@ -3,7 +3,6 @@ export type { TestCounts } from './ctrf.ts';
 export { type EnvironmentReport, type HarborReport, probeHarbor } from './environments-probe.ts';
 export { BadHarborInput, RunnerDied, TrialCrashed, TrialRefused } from './errors.ts';
 export { type JobTemplate, parseJobTemplate, readJobTemplate, resolveTasks, sandboxMode, TEMPLATE_KEYS } from './job-template.ts';
-export { passedVariables } from './passed-variables.ts';
 export { harborPython } from './python.ts';
 export { type ResidentRunner, residentRunner } from './resident.ts';
 export type { TrialTimings } from './result-json.ts';

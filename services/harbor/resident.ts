@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { passedVariables } from './passed-variables.ts';
 import { harborPython } from './python.ts';
 import { HarborRunner } from './runner.ts';
 import { sweepSandboxes } from './sweep.ts';
@@ -19,7 +18,6 @@ export function residentRunner(projectRoot: string, stateDir: string): ResidentR
     python: await harborPython(projectRoot),
     pluginDir: join(projectRoot, 'harbor_plugin'),
     home: join(stateDir, 'harbor-home'),
-    env: passedVariables(),
   });
   const start = async () => HarborRunner.start(await options());
   options().then(sweepSandboxes, () => {}); // without a Python the first trial says so
