@@ -108,6 +108,9 @@ export function createSandboxActivities(deps: SandboxDeps) {
   };
 }
 
+/** Its agent does nothing. Less than the workflow waits for this activity, so that the cause is told. */
+const DRY_RUN_LIMITS = { limitMs: 15 * 60_000, graceMs: 2 * 60_000 };
+
 async function dryRun(record: RunRecord, { harbor, trialsDir: place, projectRoot }: SandboxDeps): Promise<Check> {
   const name = 'dry-run trial';
   const trialsDir = await place();
@@ -124,7 +127,7 @@ async function dryRun(record: RunRecord, { harbor, trialsDir: place, projectRoot
   });
   const runner = await harbor();
   const outcome = await runner
-    .run(config, { rewardKey: record.config.harbor.reward_key, signal: cancellationSignal() })
+    .run(config, { rewardKey: record.config.harbor.reward_key, limits: DRY_RUN_LIMITS, signal: cancellationSignal() })
     .finally(() => removeTree(join(trialsDir, trialName)));
   if (outcome.reward === null) return failed(name, `task ${task.id}: ${whyNoReward(outcome)}`);
   const ms = outcome.timings.totalMs ?? 0;

@@ -3,14 +3,13 @@ import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import { gradedScore } from '../core/measures/batch-stats.ts';
 import type { ModelRef, TrialSpec, TrialSummary } from '../core/run/trial.ts';
+import { trialLimits } from '../core/run/trial-time.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
-import { keepTrialFiles } from '../services/blobs/trial-files.ts';
 import { checkSample, type Gateway, type GatewaySession, type ModelFailure, type TrialRecord } from '../services/gateway/index.ts';
 import {
   type AgentConfig,
   type HarborRunner,
-  packTrial,
   RunnerDied,
   removeTree,
   TrialCrashed,
@@ -20,6 +19,7 @@ import {
 import { whileBeating } from './beating.ts';
 import { billingPause } from './billing.ts';
 import { attemptSignal, workerShutdown } from './handover.ts';
+import { keepFiles } from './keep-files.ts';
 import { MemoryTurn } from './memory-turn.ts';
 import { forGateway, type ModelAccess } from './model-access.ts';
 import { openBook, type PaidCalls, unforked } from './paid-calls.ts';
@@ -115,7 +115,7 @@ async function runAttempt(
 }
 
 /** One attempt at a trial, with what it runs in. */
-type Attempt = {
+export type Attempt = {
   readonly record: RunRecord;
   readonly spec: TrialSpec;
   /** Of the trial's folder and its sandbox: another one in each attempt. */
@@ -135,16 +135,6 @@ async function afterFailure({ record, spec, name, calls }: Attempt, seen: TrialR
   if (failure.kind === 'unpaid') throw billingPause(told, paidIn(record, spec, seen, calls));
   await tryAgainLater(failure, told, calls);
   return notRun('ModelUnavailable', told);
-}
-
-/** Packs what the trial left, if the run keeps that of such trials. */
-async function keepFiles({ record, spec, name, trialsDir, session }: Attempt, summary: TrialSummary, deps: RolloutDeps) {
-  const { keep_files: kept } = record.config.harbor;
-  if (kept === 'none' || (kept !== 'all' && summary.passed)) return null;
-  const packed = await packTrial(join(trialsDir, name), [session.apiKey, ...deps.runnerSecrets]);
-  const { trialId, taskId, reward, executed, exceptionType, exceptionMessage, stopReason } = summary;
-  const about = { trialId, taskId, reward, executed, exceptionType, exceptionMessage, stopReason, who: spec.who };
-  return packed && keepTrialFiles(deps, record.runId, packed, about);
 }
 
 /** An error on the model's side that the agent did not get over. */
@@ -183,6 +173,7 @@ async function harborTrial(attempt: Attempt, { harbor, projectRoot }: RolloutDep
       rewardKey: record.config.harbor.reward_key,
       maxTurns: spec.maxTurns,
       secrets: { STILLROOM_GATEWAY_KEY: session.apiKey },
+      limits: trialLimits(config.agent.override_timeout_sec * 1000),
       signal,
       onMemory: attempt.used,
     });

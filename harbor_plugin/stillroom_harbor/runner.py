@@ -7,6 +7,7 @@ Out (stdout, nothing else is ever printed there):
 {"type": "ready", "pid", "harborVersion"}                 once, when trials can be sent
 {"type": "pong", "memory"}                                the answer to a ping: the runner lives; most bytes that each trial used so far
 {"type": "event", "id", "event"}                          if `events`: a harbor TrialEvent (start, environment-start, agent-start, ...)
+{"type": "blocked", "id", "where"}                        this trial lets nothing else run, and is interrupted if it can be
 {"type": "done", "id", "trialDir", "cancelled", "peakMemoryBytes"}   result.json is written; it says how the trial went
 {"type": "failed", "id", "kind", "error", "peakMemoryBytes"}         no result.json; kind: bad-request | bad-trial | cancelled | crashed
 
@@ -19,6 +20,7 @@ import json
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -32,12 +34,15 @@ from harbor.models.trial.config import TrialConfig  # noqa: E402
 from harbor.trial.hooks import TrialEvent, TrialHookEvent  # noqa: E402
 from harbor.trial.trial import Trial  # noqa: E402
 
-from stillroom_harbor import litellm_agents, memory, runner_dir, speedups  # noqa: E402
+from stillroom_harbor import environments, litellm_agents, memory, runner_dir, speedups, watchdog  # noqa: E402
 from stillroom_harbor.sweep import sweep_all  # noqa: E402
 from stillroom_harbor.trial_secrets import redact, redact_files, use_secrets  # noqa: E402
+from stillroom_harbor.watchdog import Watchdog  # noqa: E402
 
 _LINE_MAX_BYTES = 16 << 20
 _ERROR_MAX_CHARS = 2000
+# A trial may hold the loop so long; a runner that answers nothing for half as long again is killed.
+_BLOCKED_SEC = float(os.environ.get("STILLROOM_BLOCKED_SEC", "20"))
 
 
 class Protocol:
@@ -46,11 +51,13 @@ class Protocol:
     def __init__(self) -> None:
         self._out: TextIO = os.fdopen(os.dup(1), "w", encoding="utf-8")
         os.dup2(2, 1)
+        self._lock = threading.RLock()
 
     def send(self, **message: Any) -> None:
         try:
-            self._out.write(json.dumps(message) + "\n")
-            self._out.flush()
+            with self._lock:  # the watchdog speaks in a thread of its own
+                self._out.write(json.dumps(message) + "\n")
+                self._out.flush()
         except BrokenPipeError:
             return  # the reader is gone; stdin ends too, and that stops the runner
 
@@ -70,6 +77,7 @@ class Runner:
             loop.add_signal_handler(number, ended.set)
         reader = asyncio.StreamReader(limit=_LINE_MAX_BYTES)
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        Watchdog(loop, _BLOCKED_SEC, lambda identity, where: self._protocol.send(type="blocked", id=identity, where=where)).start()
         self._protocol.send(type="ready", pid=os.getpid(), harborVersion=version("harbor"))
         reading = asyncio.create_task(self._read(reader, ended))
         await ended.wait()
@@ -135,12 +143,16 @@ class Runner:
 
     async def _trial(self, identity: str, config: TrialConfig, secrets: dict[str, str], events: bool) -> None:
         use_secrets(secrets)
+        watchdog.trial.set(identity)
         trial_dir = config.trials_dir / config.trial_name
         kind, trial = "bad-trial", None
         # harbor would write over an earlier trial of this name file by file and mix the two.
         runner_dir.remove_tree(trial_dir)
         try:
             await litellm_agents.import_client(config)
+            kind = "crashed"
+            await environments.require_usable(config.environment)
+            kind = "bad-trial"
             trial = await Trial.create(config)
             kind = "crashed"
             for event in TrialEvent if events else ():

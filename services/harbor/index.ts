@@ -1,8 +1,9 @@
 export { type AgentConfig, nopAgent, type TurnAgentOptions, turnAgent } from './agents.ts';
 export { type BundledFile, contentOf, packTrial, type TrialBundle, unpackTrial } from './bundle.ts';
 export type { TestCounts } from './ctrf.ts';
+export { type EnvironmentReport, type HarborReport, probeHarbor } from './environments-probe.ts';
 export { BadHarborInput, RunnerDied, TrialCrashed, TrialRefused } from './errors.ts';
-export { type JobTemplate, parseJobTemplate, readJobTemplate, resolveTasks, sandboxMode } from './job-template.ts';
+export { type JobTemplate, parseJobTemplate, readJobTemplate, resolveTasks, sandboxMode, TEMPLATE_KEYS } from './job-template.ts';
 export { harborPython } from './python.ts';
 export { removeTree } from './remove-tree.ts';
 export { type ResidentRunner, residentRunner } from './resident.ts';

@@ -19,6 +19,7 @@ const Message = z.discriminatedUnion('type', [
   /** For each trial that runs, the most memory that its sandbox was seen to use, in bytes; trials elsewhere are not in it. */
   z.object({ type: z.literal('pong'), memory: z.record(z.string(), z.number()) }),
   z.object({ type: z.literal('event'), id: z.string(), event: z.string() }),
+  z.object({ type: z.literal('blocked'), id: z.string(), where: z.string() }),
   z.object({ type: z.literal('done'), id: z.string(), trialDir: z.string(), cancelled: z.boolean(), peakMemoryBytes: Peak }),
   z.object({
     type: z.literal('failed'),
@@ -116,7 +117,10 @@ export class RunnerProcess {
   death(what = 'ended'): RunnerDied {
     const { exitCode, signalCode } = this.#child;
     const how = exitCode === null && signalCode === null ? '' : ` (${signalCode ?? `exit code ${exitCode}`})`;
-    return new RunnerDied(`the harbor runner ${what}${how}${this.#log.length > 0 ? `; it said last:\n${this.#log.join('\n')}` : ''}`);
+    // The last line first: who shows the beginning of it alone shows the cause.
+    const last = this.#log.findLast((line) => line.trim() !== '');
+    const said = this.#log.length > 1 ? `\nIts last lines:\n${this.#log.join('\n')}` : '';
+    return new RunnerDied(`the harbor runner ${what}${how}${last === undefined ? '' : `: ${last}`}${said}`);
   }
 
   /** Ends the runner: it cancels its trials, removes their sandboxes and exits; it is killed if that takes longer than `graceMs`. */
@@ -151,8 +155,9 @@ export class RunnerProcess {
       onLog?.(line);
     });
     createInterface({ input: this.#child.stdout }).on('line', (line) => {
-      this.#unanswered = 0;
       const message = Message.safeParse(parseLine(line));
+      // Said by a thread of its own, while the rest stands still.
+      if (message.data?.type !== 'blocked') this.#unanswered = 0;
       if (!message.success) onLog?.(`unreadable line from the harbor runner: ${line.slice(0, 200)}`);
       else if (message.data.type === 'ready') onReady();
       else if (message.data.type !== 'pong') onMessage(message.data);
@@ -169,7 +174,7 @@ function parseLine(line: string): unknown {
   }
 }
 
-export function runnerEnv({ home, pluginDir, sandboxRoot, env }: RunnerProcessOptions): Record<string, string> {
+export function runnerEnv({ home, pluginDir, sandboxRoot, env, silenceLimitMs }: RunnerProcessOptions): Record<string, string> {
   return {
     PATH: process.env.PATH ?? '/usr/bin:/bin',
     LANG: 'C.UTF-8',
@@ -178,6 +183,8 @@ export function runnerEnv({ home, pluginDir, sandboxRoot, env }: RunnerProcessOp
     PYTHONUNBUFFERED: '1',
     HARBOR_TELEMETRY: '0',
     LITELLM_LOCAL_MODEL_COST_MAP: 'True',
+    // Its own remedy comes before ours.
+    STILLROOM_BLOCKED_SEC: `${((silenceLimitMs ?? SILENCE_LIMIT_MS) * 0.6) / 1000}`,
     ...(process.env.TMPDIR === undefined ? {} : { TMPDIR: process.env.TMPDIR }),
     ...(sandboxRoot === undefined ? {} : { STILLROOM_SANDBOX_ROOT: sandboxRoot }),
     ...env,
