@@ -8,6 +8,7 @@ import { addEstimate } from './commands/estimate.ts';
 import { addRuns } from './commands/runs.ts';
 import { addStart } from './commands/start.ts';
 import { addStatus } from './commands/status.ts';
+import { addTrial } from './commands/trial.ts';
 import { addUp } from './commands/up.ts';
 import { addWatch } from './commands/watch.ts';
 import { addWorker } from './commands/worker.ts';
@@ -20,7 +21,20 @@ const program = new Command('stillroom')
   .showHelpAfterError('(stillroom --help lists the commands and options)')
   .exitOverride();
 
-for (const add of [addDemo, addUp, addWorker, addEstimate, addStart, addWatch, addStatus, addCheckpoints, addAnswers, addRuns, addBlobs])
+for (const add of [
+  addDemo,
+  addUp,
+  addWorker,
+  addEstimate,
+  addStart,
+  addWatch,
+  addStatus,
+  addCheckpoints,
+  addTrial,
+  addAnswers,
+  addRuns,
+  addBlobs,
+])
   add(program);
 
 try {
