@@ -8,6 +8,7 @@ import type { BlobStore } from '../services/blobs/blob-store.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
 import { checkSample, type Gateway, type GatewaySession, type ModelFailure, type TrialRecord } from '../services/gateway/index.ts';
 import { type AgentConfig, agentConfig, type HarborRunner, TrialCrashed, trialConfig } from '../services/harbor/index.ts';
+import { agentWiring } from './agent-wiring.ts';
 import { whileBeating } from './beating.ts';
 import { billingPause } from './billing.ts';
 import { attemptSignal, workerShutdown } from './handover.ts';
@@ -171,15 +172,7 @@ async function contextLimit({ config }: RunRecord, { model }: ModelRef, models: 
   return Math.min(config.rollout.context_budget_tokens, (await models.contextLimitTokens(model)) ?? Number.POSITIVE_INFINITY);
 }
 
-async function agentFor(record: RunRecord, spec: TrialSpec, apiBase: string, models: ModelAccess): Promise<AgentConfig> {
-  const { agent, config } = record;
-  return agentConfig(agent, {
-    apiBase,
-    model: spec.model.model,
-    maxTurns: spec.maxTurns,
-    temperature: config.sampling.temperature,
-    maxTokens: config.sampling.max_tokens,
-    contextLimitTokens: await contextLimit(record, spec.model, models),
-    compaction: config.rollout.compaction,
-  });
+async function agentFor(record: RunRecord, { model, maxTurns }: TrialSpec, apiBase: string, models: ModelAccess): Promise<AgentConfig> {
+  const seat = { model: model.model, maxTurns, contextLimitTokens: await contextLimit(record, model, models) };
+  return agentConfig(record.agent, { ...agentWiring(record.config, seat), apiBase });
 }

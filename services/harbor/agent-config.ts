@@ -18,7 +18,7 @@ export type AgentWiring = {
   readonly compaction: boolean;
 };
 
-/** The kwarg that carries a prompt to harbor's own agents: the runner takes it out and gives it to the agent (`agent_prompt.py`). */
+/** The kwarg that carries a prompt to harbor's own agents: the runner takes it out and gives it to the agent (`document_agents.py`). */
 export const PROMPT_KWARG = 'stillroom_prompt';
 const DEFAULT_INSTALLED_MODEL = `openai/\${STILLROOM_MODEL}`;
 
