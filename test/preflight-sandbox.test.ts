@@ -159,8 +159,6 @@ class Agent(BaseAgent):
         detail: expect.stringMatching(/^agent pi: tmux is not in the sandbox.* install the package tmux/),
       });
       if (TMUX_IS_HERE) expect(await check({ agent: 'pi' })).toMatchObject({ ok: true });
-      const wrong = await check({ agent: { runtime: 'terminus-2', kwargs: { parser_name: 'yaml' } } });
-      expect(wrong.detail).toMatch(/^agent mine: the agent cannot be made: .*parser_name/);
     }, 60_000);
   });
 
