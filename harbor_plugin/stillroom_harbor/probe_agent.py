@@ -35,9 +35,10 @@ class ProbeAgent(BaseAgent):
     async def setup(self, environment: BaseEnvironment) -> None:
         try:
             # In a thread: an agent's module may take seconds to import.
-            await asyncio.to_thread(AgentFactory.create_agent_from_config, AgentConfig(**self._config), logs_dir=self.logs_dir)
+            agent = await asyncio.to_thread(AgentFactory.create_agent_from_config, AgentConfig(**self._config), logs_dir=self.logs_dir)
         except Exception as error:
             raise AgentCannotPlay(f"the agent cannot be made: {type(error).__name__}: {error}") from error
+        await _look_for_program(agent, environment)
         for program in self._needs:
             found = await environment.exec(f"command -v {shlex.quote(program)}", timeout_sec=_CHECK_SEC)
             if found.return_code != 0:
@@ -48,3 +49,13 @@ class ProbeAgent(BaseAgent):
 
     async def run(self, instruction: str, environment: BaseEnvironment, context: AgentContext) -> None:
         """Nothing: the sandbox goes to the grader as it is."""
+
+
+async def _look_for_program(agent: Any, environment: BaseEnvironment) -> None:
+    """Where nothing is installed, the program of one of harbor's installed agents must be in the sandbox already."""
+    if getattr(environment, "installs_agents", True) or not hasattr(agent, "install"):
+        return
+    try:
+        await agent.install(environment)
+    except RuntimeError as error:
+        raise AgentCannotPlay(str(error)) from error

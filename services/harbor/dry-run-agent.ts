@@ -23,5 +23,6 @@ export function dryRunAgent(program: AgentProgram, wiring: Omit<AgentWiring, 'ap
   // A port that nobody listens on: the agent is made, and never runs.
   const agent = agentConfig(program, { ...wiring, apiBase: 'http://127.0.0.1:9/v1' });
   const needs = sandboxMode(template) === null ? [] : NEEDS[program.runtime];
-  return { import_path: 'stillroom_harbor.probe_agent:ProbeAgent', kwargs: { agent, needs } };
+  const env = agent.env === undefined ? {} : { env: agent.env };
+  return { import_path: 'stillroom_harbor.probe_agent:ProbeAgent', kwargs: { agent, needs }, ...env };
 }
