@@ -19,6 +19,7 @@ from stillroom_harbor.bwrap_options import SANDBOX_ENV
 from stillroom_harbor.files import OUTPUT_MAX_BYTES, read_head
 
 _START_TIMEOUT_SEC = 20.0
+_ANSWER_TIMEOUT_SEC = 5.0
 MAILBOX = "/run/stillroom"
 
 
@@ -86,6 +87,7 @@ class Life:
         self._transport: asyncio.Transport | None = None
         self._init: tuple[int, int] | None = None  # its pid, and a descriptor that means exactly this process
         self._init_lock = threading.Lock()
+        self._killed = False
         self._mailbox_fd = os.open(own / "mailbox", os.O_RDONLY | os.O_DIRECTORY)
         self._count = 0
 
@@ -95,7 +97,7 @@ class Life:
 
     @property
     def is_over(self) -> bool:
-        return self._link.closed
+        return self._killed or self._link.closed
 
     async def start(self, how: Start) -> None:
         """Raises RuntimeError with bubblewrap's own words if the machine refuses the sandbox."""
@@ -173,7 +175,7 @@ class Life:
             if isinstance(error, asyncio.CancelledError):
                 raise
             try:
-                async with asyncio.timeout(10):
+                async with asyncio.timeout(_ANSWER_TIMEOUT_SEC):
                     await self._link.expect(key)
             except TimeoutError:
                 self.kill()  # the exec server does not answer any more
@@ -201,6 +203,7 @@ class Life:
 
     def kill(self) -> None:
         """Ends every process of this life now: the kernel ends all with the first one. From any thread; does not wait."""
+        self._killed = True
         with self._init_lock:
             if self._init is not None:
                 try:

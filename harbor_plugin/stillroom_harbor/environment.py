@@ -166,9 +166,10 @@ class ProcessEnvironment(BaseEnvironment):
         if not self._keep_agent_processes and self._ran_commands:
             await self._session.end()
         self._ran_commands = False
-        for path in ("/logs", "/tests", "/logs/verifier"):
-            if path != "/logs" or self._files.kind(path) != "dir":
-                await asyncio.to_thread(self._files.renew_dir, path)
+        for path in ("/logs", "/logs/agent", "/logs/artifacts", "/tmp", "/root", self._workdir):
+            self._files.mend_dir(path)
+        for path in ("/tests", "/logs/verifier"):
+            await asyncio.to_thread(self._files.renew_dir, path)
 
     @property
     def limits_reached(self) -> list[str]:

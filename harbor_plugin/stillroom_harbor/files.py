@@ -106,6 +106,24 @@ class SandboxFiles:
         finally:
             os.close(fd)
 
+    def mend_dir(self, path: str) -> None:
+        """Makes sure that there is a directory at `path` which its owner may use; a link there is left as it is."""
+        *parents, name = self._parts(path)
+        fd = self._open_dir(parents, create=True)
+        try:
+            if stat.S_ISLNK(mode := self._mode_at(name, fd)):
+                return
+            if not stat.S_ISDIR(mode):
+                self.renew_dir(path)
+                return
+            inner = self._open_in(name, fd, create=False)
+            try:
+                os.fchmod(inner, stat.S_IMODE(os.fstat(inner).st_mode) | 0o700)
+            finally:
+                os.close(inner)
+        finally:
+            os.close(fd)
+
     def kind(self, path: str) -> str | None:
         """"dir" or "file" (links are not followed and count as neither), None if there is nothing."""
         *parents, name = self._parts(path)
@@ -120,11 +138,14 @@ class SandboxFiles:
         return None if found == "other" else found
 
     def _kind_at(self, name: str, fd: int) -> str | None:
+        mode = self._mode_at(name, fd)
+        return "dir" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else "other" if mode else None
+
+    def _mode_at(self, name: str, fd: int) -> int:
         try:
-            mode = os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode
+            return os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode
         except OSError:
-            return None
-        return "dir" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else "other"
+            return 0
 
     def _parts(self, path: str | Path) -> list[str]:
         parts = os.path.normpath(os.path.join("/", str(path))).strip("/").split("/")

@@ -17,6 +17,7 @@ _SYSTEM_LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 
 def prepare(root: Path, read_only_binds: Iterable[str], owner: int | None) -> None:
     """Makes every mount point under `root` a real directory, and every system link ours."""
+    root.chmod(0o755)
     for name in _MOUNT_POINTS:
         _real_dir(root / name, owner)
     for name in _SYSTEM_LINKS:
