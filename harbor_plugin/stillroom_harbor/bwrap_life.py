@@ -176,7 +176,7 @@ class Life:
                 raise
             try:
                 async with asyncio.timeout(_ANSWER_TIMEOUT_SEC):
-                    await self._link.expect(key)
+                    await self._link.expect(f"k{key}")
             except TimeoutError:
                 self.kill()  # the exec server does not answer any more
             except ConnectionResetError:
