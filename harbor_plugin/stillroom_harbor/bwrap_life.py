@@ -16,6 +16,8 @@ from pathlib import Path
 from harbor.environments.base import ExecResult
 
 from stillroom_harbor.bwrap_options import SANDBOX_ENV
+from stillroom_harbor.exec_link import ExecLink
+from stillroom_harbor.exact_process import wait_for
 from stillroom_harbor.files import OUTPUT_MAX_BYTES, read_head
 
 _START_TIMEOUT_SEC = 20.0
@@ -47,42 +49,12 @@ def _exec_server() -> str:
     return "\n".join(line for line in lines if not line.lstrip().startswith("#"))
 
 
-class _Link(asyncio.Protocol):
-    """The host's end of the socket to the exec server."""
-
-    def __init__(self) -> None:
-        self._waiting: dict[str, asyncio.Future[int]] = {}
-        self._buffer = b""
-        self.closed = False
-
-    def expect(self, key: str) -> asyncio.Future[int]:
-        future = self._waiting[key] = asyncio.get_running_loop().create_future()
-        if self.closed:
-            future.set_exception(ConnectionResetError())
-        return future
-
-    def data_received(self, data: bytes) -> None:
-        *lines, self._buffer = (self._buffer + data).split(b"\n")
-        self._buffer = self._buffer[-64:]  # an answer is short: whatever else comes was not sent by the server
-        for line in lines:
-            key, _, code = line.decode(errors="replace").partition(" ")
-            future = self._waiting.pop(key, None)
-            if future is not None and not future.done():
-                future.set_result(int(code) if code.isdigit() and len(code) < 4 else 255)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.closed = True
-        for future in self._waiting.values():
-            if not future.done():
-                future.set_exception(ConnectionResetError())
-
-
 class Life:
     """`own` is this life's directory on the host: its mailbox, which holds requests and outputs, and bubblewrap's log."""
 
     def __init__(self, own: Path):
         self._own = own
-        self._link = _Link()
+        self._link = ExecLink()
         self._process: subprocess.Popen[bytes] | None = None
         self._transport: asyncio.Transport | None = None
         self._init: tuple[int, int] | None = None  # its pid, and a descriptor that means exactly this process
@@ -220,7 +192,7 @@ class Life:
             if self._init is None:
                 self._process.kill()
             self.kill()
-            await _wait(self._process)
+            await wait_for(self._process)
         with self._init_lock:
             init, self._init = self._init, None
         if init is not None:
@@ -228,21 +200,3 @@ class Life:
         if self._mailbox_fd >= 0:
             os.close(self._mailbox_fd)
             self._mailbox_fd = -1
-
-
-async def _wait(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is not None:
-        return
-    loop = asyncio.get_running_loop()
-    ended = loop.create_future()
-    pidfd = os.pidfd_open(process.pid)
-    loop.add_reader(pidfd, lambda: ended.done() or ended.set_result(None))
-    try:
-        async with asyncio.timeout(10):
-            await ended
-    except TimeoutError:
-        process.kill()
-    finally:
-        loop.remove_reader(pidfd)
-        os.close(pidfd)
-    process.wait()

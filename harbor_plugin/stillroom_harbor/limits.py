@@ -1,8 +1,9 @@
 """What a sandbox may use. Every limit has a default, and can be changed or turned off (null) by its name in `environment.kwargs.limits`.
 
 `cpu_sec`, `memory_mb` (address space), `fsize_mb` and `nofile` are the kernel's limits of one process. `nproc` counts the processes and
-threads of a whole sandbox, `total_memory_mb` the memory of all its processes and of its files on a RAM disk, `disk_mb` and `files` the size and number of its files: guard.py ends
-a sandbox's processes that are over one of these three. `download_mb` bounds what is copied out of it for one directory of logs or artifacts.
+threads of a whole sandbox, `total_memory_mb` the memory of all its processes and of its files on a RAM disk, `disk_mb` and `files` the
+size and number of its files: guard.py ends the processes of a sandbox that is over one of these three. `download_mb` bounds what is
+copied out of it for one directory of logs or artifacts.
 """
 
 from collections.abc import Mapping

@@ -5,7 +5,7 @@ const Protection = z.object({
   isolation: z.enum(['bubblewrap', 'none']),
   user: z.enum(['own', 'runner', 'root']),
   processLimit: z.boolean(),
-  totalMemory: z.enum(['cgroup', 'sampled', 'none']),
+  totalMemory: z.enum(['sampled', 'none']),
   files: z.enum(['ram', 'disk']),
   userNamespaces: z.enum(['closed', 'open']),
   network: z.enum(['none', 'host']),
