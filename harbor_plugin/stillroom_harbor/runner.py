@@ -32,7 +32,7 @@ from harbor.models.trial.config import TrialConfig  # noqa: E402
 from harbor.trial.hooks import TrialEvent, TrialHookEvent  # noqa: E402
 from harbor.trial.trial import Trial  # noqa: E402
 
-from stillroom_harbor import litellm_agents, runner_dir, speedups  # noqa: E402
+from stillroom_harbor import document_agents, litellm_agents, runner_dir, speedups  # noqa: E402
 from stillroom_harbor.trial_secrets import redact, redact_files, use_secrets  # noqa: E402
 
 _LINE_MAX_BYTES = 16 << 20
@@ -164,6 +164,7 @@ def main() -> None:
     logging.getLogger("harbor").propagate = False
     speedups.apply()
     litellm_agents.apply()
+    document_agents.apply()
     root = os.environ.get("STILLROOM_SANDBOX_ROOT")
     runner_dir.sweep(Path(root) if root else None)
     gc.collect()
