@@ -6,6 +6,7 @@ the time between two looks is not seen.
 
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -98,7 +99,11 @@ class _Sampler:
                 watches = list(self._watches)
             filling = any(watch.disk.is_filling() for watch in watches)
             began = time.thread_time()
-            self._look(watches)
+            try:
+                self._look(watches)
+            except Exception:
+                # One look that fails must not end all others: nothing else bounds the sandboxes' memory.
+                traceback.print_exc()
             share = _MAX_SHARE_WHEN_FILLING if filling else _MAX_SHARE
             time.sleep(max(_INTERVAL_SEC, (time.thread_time() - began) / share))
 
