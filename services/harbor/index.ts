@@ -10,7 +10,7 @@ export type { TrialTimings } from './result-json.ts';
 export { type RolloutTurn, type RolloutTurns, readRolloutTurns } from './rollout-details.ts';
 export { HarborRunner, type RunTrialOptions, type TrialRun } from './runner.ts';
 export type { RunnerProcessOptions } from './runner-process.ts';
-export { checkSandbox, type SandboxCheck } from './sandbox-check.ts';
+export { checkSandbox, type SandboxCheck, type SandboxProtection } from './sandbox-check.ts';
 export { makeScratchDir, scratchRoot } from './scratch.ts';
 export { sweepSandboxes } from './sweep.ts';
 export { openTaskFolder, type TaskFolder, taskContentDigest, taskDigest } from './task-folder.ts';
