@@ -1,15 +1,20 @@
 import { mkdir } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { TrialLimits } from '../../core/run/trial-time.ts';
-import { TrialCrashed, TrialRefused } from './errors.ts';
+import { redactor } from './redaction.ts';
 import { RunnerProcess, type RunnerProcessOptions, type TrialMessage } from './runner-process.ts';
 import { sweepSandboxes } from './sweep.ts';
 import type { TrialConfig } from './trial-config.ts';
 import { readTrialFiles } from './trial-files.ts';
 import { readTrial, type TrialOutcome, type TrialReading } from './trial-result.ts';
 import { NO_LIMITS, TrialWatch } from './trial-watch.ts';
+import { type WaitingTrial, waitingTrial } from './waiting-trial.ts';
 
 /** A worker that is told to end is killed some seconds after its trials were handed over. */
 const CLOSE_GRACE_MS = 5_000;
+/** A runner that died is started again at once; one that dies again and again without a trial that ended, after pauses that double. */
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 10_000;
 
 export type RunTrialOptions = TrialReading & {
   /** Values the agent reads in memory, e.g. `STILLROOM_GATEWAY_KEY`; they are never written to a file. */
@@ -20,30 +25,32 @@ export type RunTrialOptions = TrialReading & {
   readonly limits?: TrialLimits;
   /** harbor's TrialEvents: start, environment-start, agent-start, agent-end, verification-start, end, cancel. */
   readonly onEvent?: (event: string) => void;
+  /** The most memory that the trial's sandbox was seen to use so far, in bytes; not called for sandboxes of which nothing is known. */
+  readonly onMemory?: (bytes: number) => void;
 };
 
 /** A trial's outcome and the folder that holds its files (result.json, trial.log, agent/, verifier/). */
 export type TrialRun = TrialOutcome & { readonly trialDir: string };
 
-type Waiting = { readonly process: RunnerProcess; onMessage(message: TrialMessage): void; onDeath(error: Error): void };
-
 /** Runs harbor trials, many at a time, in one resident Python process, which is started again when it dies. */
 export class HarborRunner implements AsyncDisposable {
   #options: RunnerProcessOptions;
-  #waiting = new Map<string, Waiting>();
+  #waiting = new Map<string, WaitingTrial>();
   #process: Promise<RunnerProcess> | null = null;
   /** Processes that take no more trials. */
   #retired = new Set<RunnerProcess>();
   #count = 0;
-  #closed = false;
+  #closing = new AbortController();
+  /** Deaths in a row, failed starts included, with no trial that ended in between. */
+  #deaths = 0;
 
-  private constructor(options: RunnerProcessOptions) {
+  /** The Python process is started with the first trial. */
+  constructor(options: RunnerProcessOptions) {
     this.#options = options;
   }
 
-  /** Starts the Python process. Throws `RunnerDied` with its words if it does not come up. */
+  /** Starts the Python process at once. Throws `RunnerDied` with its words if it does not come up. */
   static async start(options: RunnerProcessOptions): Promise<HarborRunner> {
-    await mkdir(options.home, { recursive: true });
     const runner = new HarborRunner(options);
     await runner.#live();
     return runner;
@@ -55,8 +62,7 @@ export class HarborRunner implements AsyncDisposable {
    */
   async run(config: TrialConfig, options: RunTrialOptions): Promise<TrialRun> {
     options.signal?.throwIfAborted();
-    const process = await this.#live();
-    options.signal?.throwIfAborted();
+    const process = await unlessAborted(this.#live(), options.signal);
     this.#count += 1;
     const id = `${config.trial_name}#${this.#count}`;
     using watches = new DisposableStack();
@@ -71,11 +77,18 @@ export class HarborRunner implements AsyncDisposable {
         giveUp,
       });
       watches.defer(() => watch[Symbol.dispose]());
-      this.#waiting.set(id, waitingFor(process, options, watch, resolve, reject));
+      this.#waiting.set(id, waitingTrial(process, options, watch, resolve, reject));
       if (!process.alive) return reject(process.death());
       process.send({ op: 'run', id, config, secrets: options.secrets ?? {}, events: true });
     });
-    return { ...readTrial(await readTrialFiles(trialDir), options), trialDir };
+    return { ...this.#unsecret(readTrial(await readTrialFiles(trialDir), options)), trialDir };
+  }
+
+  /** What a server or a tool said may hold a key that it was given. */
+  #unsecret(outcome: TrialOutcome): TrialOutcome {
+    const { exceptionMessage, infraReason } = outcome;
+    const { text } = redactor(this.#options.secrets ?? []);
+    return { ...outcome, exceptionMessage: exceptionMessage && text(exceptionMessage), infraReason: infraReason && text(infraReason) };
   }
 
   /** The process id of the running Python process. */
@@ -85,7 +98,7 @@ export class HarborRunner implements AsyncDisposable {
 
   /** Cancels what runs, waits until its sandboxes are gone and ends the process. */
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#closing.abort(new Error('the harbor runner is closed'));
     const process = await this.#process?.catch(() => null);
     await Promise.all([...this.#retired, process].map((one) => one?.close(CLOSE_GRACE_MS)));
   }
@@ -96,11 +109,12 @@ export class HarborRunner implements AsyncDisposable {
 
   /** The living process; callers that come while it starts share the one start. */
   #live(): Promise<RunnerProcess> {
-    if (this.#closed) throw new Error('the harbor runner is closed');
+    this.#closing.signal.throwIfAborted();
     if (this.#process === null) {
-      const starting = RunnerProcess.start(this.#options, (message) => this.#deliver(message));
+      const starting = this.#start();
       this.#process = starting;
       const forget = () => {
+        this.#deaths += 1;
         if (this.#process === starting) this.#process = null;
       };
       starting.then((process) => process.exited.then(() => this.#bury(process, forget)), forget);
@@ -121,48 +135,38 @@ export class HarborRunner implements AsyncDisposable {
     if (this.#retired.has(process) && !isBusy) void process.close(CLOSE_GRACE_MS);
   }
 
+  async #start(): Promise<RunnerProcess> {
+    const pauseMs = this.#deaths < 2 ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (this.#deaths - 2), LONGEST_PAUSE_MS);
+    if (pauseMs > 0) await sleep(pauseMs, undefined, { signal: this.#closing.signal });
+    await mkdir(this.#options.home, { recursive: true });
+    return RunnerProcess.start(this.#options, (message) => this.#deliver(message));
+  }
+
   #bury(process: RunnerProcess, forget: () => void): void {
     forget();
     this.#retired.delete(process);
     for (const trial of [...this.#waiting.values()]) if (trial.process === process) trial.onDeath(process.death());
     // One that was killed could not clear up; whether a later call comes, nobody knows.
-    if (!this.#closed) void sweepSandboxes(this.#options);
+    if (!this.#closing.signal.aborted) void sweepSandboxes(this.#options);
   }
 
   #deliver(message: TrialMessage): void {
+    if (message.type === 'done' && !message.cancelled) this.#deaths = 0;
     if (message.id !== null) this.#waiting.get(message.id)?.onMessage(message);
   }
 }
 
-function waitingFor(
-  process: RunnerProcess,
-  options: RunTrialOptions,
-  watch: TrialWatch,
-  resolve: (trialDir: string) => void,
-  reject: (error: unknown) => void,
-): Waiting {
-  let blockedAt: string | null = null;
-  return {
-    process,
-    // Its siblings may be tried again: it alone is to blame.
-    onDeath: (error) =>
-      reject(blockedAt === null ? error : new TrialCrashed(`the trial let nothing else run (${blockedAt}): ${error.message}`)),
-    onMessage(message) {
-      if (message.type === 'blocked') {
-        blockedAt = message.where;
-        return;
-      }
-      if (message.type === 'event') {
-        watch.onEvent(message.event);
-        blockedAt = null;
-        return options.onEvent?.(message.event);
-      }
-      if (options.signal?.aborted) return reject(options.signal.reason);
-      if (message.type === 'done' && !message.cancelled) return resolve(message.trialDir);
-      if (watch.reason !== null) return reject(watch.reason);
-      if (message.type === 'done') return reject(new TrialCrashed('the harbor runner cancelled the trial because it was told to end'));
-      if (message.kind === 'bad-request' || message.kind === 'bad-trial') return reject(new TrialRefused(message.error));
-      reject(new TrialCrashed(message.error));
-    },
-  };
+/** Stops waiting for what may take long when the signal aborts. */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  const aborted = Promise.withResolvers<never>();
+  const stop = () => aborted.reject(signal.reason);
+  signal.addEventListener('abort', stop);
+  try {
+    const done = await Promise.race([work, aborted.promise]);
+    signal.throwIfAborted();
+    return done;
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
 }
