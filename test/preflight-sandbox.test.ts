@@ -51,7 +51,7 @@ async function check(
   await project.task('a', testScript === undefined ? {} : { testScript });
   const config = CONFIG.replace('[harbor]', `[harbor]\nreward_key = "${rewardKey}"`);
   const { ref } = await project.resolve({ config }, { runId: `run-${runs}`, executionId: `e${runs}` });
-  const deps = { records: project.records, harbor, trialsDir, projectRoot: project.root, gateway: {} };
+  const deps = { records: project.records, harbor, trialsDir: async () => trialsDir, projectRoot: project.root, gateway: {} };
   const { checkSandbox } = createSandboxActivities(deps);
   const checks = (await activity.run(checkSandbox, { run: ref })) as readonly Check[];
   return { ...checks[0], count: checks.length, left: await readdir(trialsDir).catch(() => []) };

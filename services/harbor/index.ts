@@ -11,7 +11,6 @@ export type { TrialTimings } from './result-json.ts';
 export { type RolloutTurn, type RolloutTurns, readRolloutTurns } from './rollout-details.ts';
 export { HarborRunner, type RunTrialOptions, type TrialRun } from './runner.ts';
 export type { RunnerProcessOptions } from './runner-process.ts';
-export { KNOWN_VARIABLES, mayBePassed, type RunnerVariables, runnerVariables } from './runner-variables.ts';
 export { checkSandbox, type SandboxCheck } from './sandbox-check.ts';
 export { makeScratchDir } from './scratch.ts';
 export { sweepSandboxes } from './sweep.ts';

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
+import type { RunnerVariables } from '../settings/index.ts';
 import { harborPython } from './python.ts';
 import { removeTree } from './remove-tree.ts';
 import { HarborRunner } from './runner.ts';
-import type { RunnerVariables } from './runner-variables.ts';
 import { makeScratchDir, sweepScratch } from './scratch.ts';
 import { sweepSandboxes } from './sweep.ts';
 

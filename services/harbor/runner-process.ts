@@ -117,7 +117,10 @@ export class RunnerProcess {
   death(what = 'ended'): RunnerDied {
     const { exitCode, signalCode } = this.#child;
     const how = exitCode === null && signalCode === null ? '' : ` (${signalCode ?? `exit code ${exitCode}`})`;
-    return new RunnerDied(`the harbor runner ${what}${how}${this.#log.length > 0 ? `; it said last:\n${this.#log.join('\n')}` : ''}`);
+    // The last line first: who shows the beginning of it alone shows the cause.
+    const last = this.#log.findLast((line) => line.trim() !== '');
+    const said = this.#log.length > 1 ? `\nIts last lines:\n${this.#log.join('\n')}` : '';
+    return new RunnerDied(`the harbor runner ${what}${how}${last === undefined ? '' : `: ${last}`}${said}`);
   }
 
   /** Ends the runner: it cancels its trials, removes their sandboxes and exits; it is killed if that takes longer than `graceMs`. */

@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TrialLimits } from '../../core/run/trial-time.ts';
+import { RunnerDied, TrialCrashed, TrialRefused } from './errors.ts';
 import { redactor } from './redaction.ts';
 import { RunnerProcess, type RunnerProcessOptions, type TrialMessage } from './runner-process.ts';
 import { sweepSandboxes } from './sweep.ts';
@@ -8,7 +9,6 @@ import type { TrialConfig } from './trial-config.ts';
 import { readTrialFiles } from './trial-files.ts';
 import { readTrial, type TrialOutcome, type TrialReading } from './trial-result.ts';
 import { NO_LIMITS, TrialWatch } from './trial-watch.ts';
-import { type WaitingTrial, waitingTrial } from './waiting-trial.ts';
 
 /** A worker that is told to end is killed some seconds after its trials were handed over. */
 const CLOSE_GRACE_MS = 5_000;
@@ -32,10 +32,12 @@ export type RunTrialOptions = TrialReading & {
 /** A trial's outcome and the folder that holds its files (result.json, trial.log, agent/, verifier/). */
 export type TrialRun = TrialOutcome & { readonly trialDir: string };
 
+type Waiting = { readonly process: RunnerProcess; onMessage(message: TrialMessage): void; onDeath(error: Error): void };
+
 /** Runs harbor trials, many at a time, in one resident Python process, which is started again when it dies. */
 export class HarborRunner implements AsyncDisposable {
   #options: RunnerProcessOptions;
-  #waiting = new Map<string, WaitingTrial>();
+  #waiting = new Map<string, Waiting>();
   #process: Promise<RunnerProcess> | null = null;
   /** Processes that take no more trials. */
   #retired = new Set<RunnerProcess>();
@@ -63,6 +65,7 @@ export class HarborRunner implements AsyncDisposable {
   async run(config: TrialConfig, options: RunTrialOptions): Promise<TrialRun> {
     options.signal?.throwIfAborted();
     const process = await unlessAborted(this.#live(), options.signal);
+    options.signal?.throwIfAborted();
     this.#count += 1;
     const id = `${config.trial_name}#${this.#count}`;
     using watches = new DisposableStack();
@@ -77,7 +80,7 @@ export class HarborRunner implements AsyncDisposable {
         giveUp,
       });
       watches.defer(() => watch[Symbol.dispose]());
-      this.#waiting.set(id, waitingTrial(process, options, watch, resolve, reject));
+      this.#waiting.set(id, waitingFor(process, options, watch, resolve, reject));
       if (!process.alive) return reject(process.death());
       process.send({ op: 'run', id, config, secrets: options.secrets ?? {}, events: true });
     });
@@ -114,12 +117,22 @@ export class HarborRunner implements AsyncDisposable {
       const starting = this.#start();
       this.#process = starting;
       const forget = () => {
-        this.#deaths += 1;
         if (this.#process === starting) this.#process = null;
       };
-      starting.then((process) => process.exited.then(() => this.#bury(process, forget)), forget);
+      const failed = () => {
+        this.#deaths += 1;
+        forget();
+      };
+      starting.then((process) => process.exited.then(() => this.#bury(process, forget)), failed);
     }
     return this.#process;
+  }
+
+  async #start(): Promise<RunnerProcess> {
+    const pauseMs = this.#deaths < 2 ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (this.#deaths - 2), LONGEST_PAUSE_MS);
+    if (pauseMs > 0) await sleep(pauseMs, undefined, { signal: this.#closing.signal });
+    await mkdir(this.#options.home, { recursive: true });
+    return RunnerProcess.start(this.#options, (message) => this.#deliver(message));
   }
 
   /** A process in which something runs on that nobody waits for takes no more trials, and ends after those it has. */
@@ -135,16 +148,9 @@ export class HarborRunner implements AsyncDisposable {
     if (this.#retired.has(process) && !isBusy) void process.close(CLOSE_GRACE_MS);
   }
 
-  async #start(): Promise<RunnerProcess> {
-    const pauseMs = this.#deaths < 2 ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (this.#deaths - 2), LONGEST_PAUSE_MS);
-    if (pauseMs > 0) await sleep(pauseMs, undefined, { signal: this.#closing.signal });
-    await mkdir(this.#options.home, { recursive: true });
-    return RunnerProcess.start(this.#options, (message) => this.#deliver(message));
-  }
-
   #bury(process: RunnerProcess, forget: () => void): void {
     forget();
-    this.#retired.delete(process);
+    if (!this.#retired.delete(process)) this.#deaths += 1;
     for (const trial of [...this.#waiting.values()]) if (trial.process === process) trial.onDeath(process.death());
     // One that was killed could not clear up; whether a later call comes, nobody knows.
     if (!this.#closing.signal.aborted) void sweepSandboxes(this.#options);
@@ -163,10 +169,46 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefine
   const stop = () => aborted.reject(signal.reason);
   signal.addEventListener('abort', stop);
   try {
-    const done = await Promise.race([work, aborted.promise]);
-    signal.throwIfAborted();
-    return done;
+    return await Promise.race([work, aborted.promise]);
   } finally {
     signal.removeEventListener('abort', stop);
   }
+}
+
+const TOLD_TO_END = 'the harbor runner cancelled the trial because it was told to end';
+
+function waitingFor(
+  process: RunnerProcess,
+  options: RunTrialOptions,
+  watch: TrialWatch,
+  resolve: (trialDir: string) => void,
+  reject: (error: unknown) => void,
+): Waiting {
+  let blockedAt: string | null = null;
+  return {
+    process,
+    // Its siblings may be tried again: it alone is to blame.
+    onDeath: (error) =>
+      reject(blockedAt === null ? error : new TrialCrashed(`the trial let nothing else run (${blockedAt}): ${error.message}`)),
+    onMessage(message) {
+      if (message.type === 'blocked') {
+        blockedAt = message.where;
+        return;
+      }
+      if (message.type === 'event') {
+        watch.onEvent(message.event);
+        blockedAt = null;
+        return options.onEvent?.(message.event);
+      }
+      if (message.type === 'memory') return options.onMemory?.(message.bytes);
+      if (message.peakMemoryBytes !== null) options.onMemory?.(message.peakMemoryBytes);
+      if (options.signal?.aborted) return reject(options.signal.reason);
+      if (message.type === 'done' && !message.cancelled) return resolve(message.trialDir);
+      if (watch.reason !== null) return reject(watch.reason);
+      // Not by us: the runner was told to end, with all that it ran.
+      if (message.type === 'done' || message.kind === 'cancelled') return reject(new RunnerDied(TOLD_TO_END));
+      if (message.kind === 'bad-request' || message.kind === 'bad-trial') return reject(new TrialRefused(message.error));
+      reject(new TrialCrashed(message.error));
+    },
+  };
 }

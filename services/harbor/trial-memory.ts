@@ -20,7 +20,7 @@ export type TrialMemoryOptions = {
 export type Turn = {
   /** Resolves when the trial may start. Rejects with the signal's reason. */
   readonly begun: Promise<void>;
-  /** What it lacks while it waits; null otherwise. */
+  /** What it lacks while it waits, or lacked when it gave up; null otherwise. */
   shortage(): Shortage | null;
   /** The trial was seen to use so much, in bytes. */
   used(bytes: number): void;
@@ -50,9 +50,11 @@ export class TrialMemory {
 
   turn(signal?: AbortSignal): Turn {
     const id = Symbol('trial');
+    let last: Shortage | null = null;
     const begun = new Promise<void>((begin, refuse) => {
       signal?.throwIfAborted();
       const giveUp = () => {
+        last = this.shortageOf(id);
         this.waiting.delete(id);
         refuse(signal?.reason);
         this.look(); // the one behind may need less time, if not less memory
@@ -68,7 +70,7 @@ export class TrialMemory {
     this.look();
     return {
       begun,
-      shortage: () => this.shortageOf(id),
+      shortage: () => last ?? this.shortageOf(id),
       used: (bytes) => {
         if (this.running.has(id)) this.running.set(id, Math.max(bytes, this.running.get(id) ?? 0));
       },
