@@ -1,5 +1,7 @@
 export { type AgentConfig, nopAgent, type TurnAgentOptions, turnAgent } from './agents.ts';
+export { availableBytes } from './available-memory.ts';
 export { type BundledFile, contentOf, packTrial, type TrialBundle, unpackTrial } from './bundle.ts';
+export { composeProblem, containerEngine, type EngineReport, hasSingularity } from './container-engine.ts';
 export type { TestCounts } from './ctrf.ts';
 export { type EnvironmentReport, type HarborReport, probeHarbor } from './environments-probe.ts';
 export { BadHarborInput, RunnerDied, TrialCrashed, TrialRefused } from './errors.ts';
