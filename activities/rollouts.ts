@@ -9,6 +9,7 @@ import type { ObjectStore } from '../services/blobs/object-store.ts';
 import { checkSample, type Gateway, type GatewaySession, type ModelFailure, type TrialRecord } from '../services/gateway/index.ts';
 import {
   type AgentConfig,
+  agentConfig,
   type HarborRunner,
   RunnerDied,
   removeTree,
@@ -16,6 +17,7 @@ import {
   type TrialMemory,
   trialConfig,
 } from '../services/harbor/index.ts';
+import { agentWiring } from './agent-wiring.ts';
 import { whileBeating } from './beating.ts';
 import { billingPause } from './billing.ts';
 import { attemptSignal, workerShutdown } from './handover.ts';
@@ -157,7 +159,7 @@ async function tryAgainLater({ kind }: ModelFailure, told: string, calls: PaidCa
 const MOST_RUNNER_DEATHS = 3;
 
 /** Runs the trial in harbor. One that ends without a readable result is infra-failed, with what it sampled still paid for. */
-async function harborTrial(attempt: Attempt, { harbor, projectRoot }: RolloutDeps): Promise<Outcome> {
+async function harborTrial(attempt: Attempt, { harbor, models, projectRoot }: RolloutDeps): Promise<Outcome> {
   const { record, spec, name: trialName, trialsDir, session, calls, signal } = attempt;
   const runner = await harbor();
   const config = trialConfig({
@@ -165,7 +167,7 @@ async function harborTrial(attempt: Attempt, { harbor, projectRoot }: RolloutDep
     trialName,
     trialsDir,
     template: record.jobTemplate,
-    agent: agentFor(record, spec, session.apiBase),
+    agent: await agentFor(record, spec, session.apiBase, models),
     timeouts: { agentMs: record.config.rollout.episode_timeout_s * 1000 },
   });
   try {
@@ -218,13 +220,11 @@ async function sessionOptions(record: RunRecord, spec: TrialSpec, name: typeof s
 }
 
 /** What the run asks for, and no more than the service takes. */
-async function contextLimit({ config }: RunRecord, model: ModelRef, models: ModelAccess): Promise<number> {
-  const limit = await models.contextLimitTokens(model.model);
-  return Math.min(config.rollout.context_budget_tokens, limit ?? Number.POSITIVE_INFINITY);
+async function contextLimit({ config }: RunRecord, { model }: ModelRef, models: ModelAccess): Promise<number> {
+  return Math.min(config.rollout.context_budget_tokens, (await models.contextLimitTokens(model)) ?? Number.POSITIVE_INFINITY);
 }
 
-function agentFor({ agent, config }: RunRecord, spec: TrialSpec, apiBase: string): AgentConfig {
-  const { temperature, max_tokens } = config.sampling;
-  const model = { api_base: apiBase, model: spec.model.model, temperature, max_tokens };
-  return { import_path: agent.importPath, kwargs: { ...agent.kwargs, ...model, max_turns: spec.maxTurns } };
+async function agentFor(record: RunRecord, { model, maxTurns }: TrialSpec, apiBase: string, models: ModelAccess): Promise<AgentConfig> {
+  const seat = { model: model.model, maxTurns, contextLimitTokens: await contextLimit(record, model, models) };
+  return agentConfig(record.agent, { ...agentWiring(record.config, seat), apiBase });
 }

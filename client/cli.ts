@@ -4,7 +4,9 @@ import { addAnswers } from './commands/answers.ts';
 import { addBlobs } from './commands/blobs.ts';
 import { addCheckpoints } from './commands/checkpoints.ts';
 import { addDemo } from './commands/demo.ts';
+import { addDoctor } from './commands/doctor.ts';
 import { addEstimate } from './commands/estimate.ts';
+import { addHarnessCommands } from './commands/harness.ts';
 import { addRuns } from './commands/runs.ts';
 import { addStart } from './commands/start.ts';
 import { addStatus } from './commands/status.ts';
@@ -25,6 +27,7 @@ for (const add of [
   addDemo,
   addUp,
   addWorker,
+  addDoctor,
   addEstimate,
   addStart,
   addWatch,
@@ -34,6 +37,7 @@ for (const add of [
   addAnswers,
   addRuns,
   addBlobs,
+  addHarnessCommands,
 ])
   add(program);
 

@@ -98,7 +98,7 @@ def _imports(import_path: str) -> bool:
 
 def _extra_of(name: str) -> str | None:
     # harbor keeps no public record of which of its extras an environment needs.
-    entry = None if ":" in name else factory._ENVIRONMENT_REGISTRY.get(EnvironmentType(name))
+    entry = next((entry for kind, entry in factory._ENVIRONMENT_REGISTRY.items() if kind.value == name), None)
     return entry.pip_extra if entry else None
 
 

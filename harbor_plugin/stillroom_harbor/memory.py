@@ -6,6 +6,7 @@ the time between two looks is not seen.
 
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,9 @@ from stillroom_harbor.process_memory import Process, all_processes, proportional
 
 _INTERVAL_SEC = 0.3
 _MAX_SHARE = 0.015  # of one core, at which looks become rarer
+_MAX_SHARE_WHEN_FILLING = 0.1
 _ENTRIES_PER_LOOK = 400
+_ENTRIES_WHEN_FILLING = 20_000
 
 _peaks: dict[str, int] = {}
 
@@ -37,15 +40,16 @@ class Seen:
     processes: int
     memory_bytes: int
     disk_bytes: int
+    files: int
 
 
 @dataclass(eq=False)
 class Watch:
-    """A sandbox that is looked at until `close`. `first_pid` tells its first process now, `on_look` hears what was seen, in the thread."""
+    """A sandbox that is looked at until `close`. `roots` tells the processes that all others descend from, `on_look` hears what was seen, in the thread."""
 
     trial_name: str
     top: Path
-    first_pid: Callable[[], int | None]
+    roots: Callable[[], list[int]]
     on_look: Callable[[Seen], None]
     disk: DiskUse = field(init=False)
     on_ram: bool = field(init=False)
@@ -59,14 +63,14 @@ class Watch:
         _sampler.remove(self)
 
     def look(self, processes: list[Process]) -> None:
-        self.disk.step(_ENTRIES_PER_LOOK)
+        self.disk.step(_ENTRIES_WHEN_FILLING if self.disk.is_filling() else _ENTRIES_PER_LOOK)
         resident = sum(process.resident_bytes for process in processes)
         # Resident memory counts shared pages again and again, but is cheap and never too low: only news needs the dear look.
         if abs(resident - self._resident) > self._resident // 50:
             self._resident, self._proportional = resident, proportional_bytes(processes)
         memory = self._proportional + (self.disk.bytes if self.on_ram else 0)
         _peaks[self.trial_name] = max(memory, _peaks.get(self.trial_name, 0))
-        self.on_look(Seen(len(processes), memory, self.disk.bytes))
+        self.on_look(Seen(len(processes), memory, self.disk.bytes, self.disk.files))
 
 
 class _Sampler:
@@ -93,25 +97,31 @@ class _Sampler:
                 while not self._watches:
                     self._changed.wait()
                 watches = list(self._watches)
+            filling = any(watch.disk.is_filling() for watch in watches)
             began = time.thread_time()
-            self._look(watches)
-            time.sleep(max(_INTERVAL_SEC, (time.thread_time() - began) / _MAX_SHARE))
+            try:
+                self._look(watches)
+            except Exception:
+                # One look that fails must not end all others: nothing else bounds the sandboxes' memory.
+                traceback.print_exc()
+            share = _MAX_SHARE_WHEN_FILLING if filling else _MAX_SHARE
+            time.sleep(max(_INTERVAL_SEC, (time.thread_time() - began) / share))
 
     def _look(self, watches: list[Watch]) -> None:
-        firsts = {watch: pid for watch in watches if (pid := watch.first_pid()) is not None}
-        found = trees(firsts.values(), all_processes())
+        roots = {watch: watch.roots() for watch in watches}
+        found = trees({pid for pids in roots.values() for pid in pids}, all_processes())
         for watch in watches:
             with self._changed:
                 if watch not in self._watches:
                     continue
-            watch.look(found.get(firsts.get(watch, -1), []))
+            watch.look([process for pid in roots[watch] for process in found[pid]])
 
 
 _sampler = _Sampler()
 
 
-def watch(trial_name: str, top: Path, first_pid: Callable[[], int | None], on_look: Callable[[Seen], None]) -> Watch:
+def watch(trial_name: str, top: Path, roots: Callable[[], list[int]], on_look: Callable[[Seen], None]) -> Watch:
     """Looks at a sandbox from now on; `top` is the directory that holds all its files."""
-    made = Watch(trial_name, top, first_pid, on_look)
+    made = Watch(trial_name, top, roots, on_look)
     _sampler.add(made)
     return made

@@ -34,7 +34,7 @@ from harbor.models.trial.config import TrialConfig  # noqa: E402
 from harbor.trial.hooks import TrialEvent, TrialHookEvent  # noqa: E402
 from harbor.trial.trial import Trial  # noqa: E402
 
-from stillroom_harbor import environments, litellm_agents, memory, runner_dir, speedups, watchdog  # noqa: E402
+from stillroom_harbor import document_agents, environments, litellm_agents, memory, runner_dir, speedups, watchdog  # noqa: E402
 from stillroom_harbor.sweep import sweep_all  # noqa: E402
 from stillroom_harbor.trial_secrets import redact, redact_files, use_secrets  # noqa: E402
 from stillroom_harbor.watchdog import Watchdog  # noqa: E402
@@ -191,6 +191,7 @@ def main() -> None:
     logging.getLogger("harbor").propagate = False
     speedups.apply()
     litellm_agents.apply()
+    document_agents.apply()
     sweep_all()
     gc.collect()
     gc.freeze()

@@ -25,7 +25,12 @@ export type ResidentOptions = {
  */
 export function residentRunner({ projectRoot, stateDir, variables }: ResidentOptions): ResidentRunner {
   const homes = join(stateDir, 'harbor');
-  const plugin = { pluginDir: join(projectRoot, 'harbor_plugin'), env: variables.env, secrets: variables.secrets };
+  const plugin = {
+    pluginDir: join(projectRoot, 'harbor_plugin'),
+    agentsDir: join(stateDir, 'agents'),
+    env: variables.env,
+    secrets: variables.secrets,
+  };
   let made: Promise<{ readonly runner: HarborRunner; readonly home: string }> | null = null;
   const make = async () => {
     const python = await harborPython(projectRoot);
