@@ -1,14 +1,13 @@
-import { existsSync } from 'node:fs';
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { BlobStore } from '../../services/blobs/blob-store.ts';
-import { contentOf, type TrialBundle, unpackTrial } from '../../services/harbor/index.ts';
+import { type TrialBundle, unpackTrial } from '../../services/harbor/index.ts';
 import { readAppSettings } from '../../services/settings/index.ts';
 import { COMMAND } from '../command-name.ts';
 import type { Console } from '../console.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
+import { unpackInto } from '../unpack-trial.ts';
 import { trialsTable, trialText } from '../view/trial-files.ts';
 import { addCommand, run } from './command.ts';
 
@@ -51,14 +50,3 @@ const nothingOf = (runId: string) =>
   `no files of any trial are kept of the run ${runId}: none failed, \`harbor.keep_files\` of its config is "none", or they were collected`;
 
 const told = ({ files, leftOut }: TrialBundle) => `${files.length} files${leftOut > 0 ? `, ${leftOut} more were not kept,` : ''}`;
-
-/** The paths were a trial's to choose; in a folder that nobody else has written to, none of them leads out of it. */
-async function unpackInto(folder: string, { files }: TrialBundle): Promise<void> {
-  if (existsSync(folder) && (await readdir(folder)).length > 0) throw new CliError(`${folder} is not empty: name a new folder with --out`);
-  for (const file of files) {
-    if (file.path.split('/').some((part) => part === '' || part === '.' || part === '..')) continue;
-    const path = join(folder, file.path);
-    await mkdir(dirname(path), { recursive: true });
-    await writeFile(path, contentOf(file), { flag: 'wx' });
-  }
-}
