@@ -68,6 +68,11 @@ class BubblewrapSession:
         self._mailbox_fd = -1
         self._count = 0
 
+    @property
+    def private_network_pid(self) -> int | None:
+        """A process in the sandbox's own network; None while it has none: not started, or it shares the host's."""
+        return None if self._network else self._init_pid
+
     async def start(self) -> None:
         """Raises RuntimeError with bubblewrap's own words if the machine refuses the sandbox."""
         for name in ("usr", "etc", "proc", "dev", "run", _MAILBOX):

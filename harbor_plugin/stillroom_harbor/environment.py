@@ -14,6 +14,7 @@ Named in a job template as `stillroom_harbor.environment:ProcessEnvironment` (`e
 import os
 import re
 import tempfile
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from harbor.environments.definition import effective_exec_cwd
 from stillroom_harbor.bubblewrap import BubblewrapSession
 from stillroom_harbor.bwrap_options import SYSTEM_DIRS
 from stillroom_harbor.files import SandboxFiles
+from stillroom_harbor.gateway_relay import relay
 from stillroom_harbor.limits import ulimit_script
 from stillroom_harbor.plain import PlainSession
 from stillroom_harbor.runner_dir import remove_tree, runner_dir
@@ -72,6 +74,14 @@ class ProcessEnvironment(BaseEnvironment):
     def capabilities(self) -> EnvironmentCapabilities:
         # Plain mode accepts tasks that forbid the network: who asks for it by name has been told that nothing is enforced.
         return EnvironmentCapabilities(disable_internet=True, mounted=False)
+
+    #: Nothing of the system can be written here, and there is no network: an agent's program is shown by `read_only_binds`.
+    installs_agents = False
+
+    def door_to(self, host: str, port: int) -> AbstractAsyncContextManager[None]:
+        """While it is open, what runs in the sandbox reaches `host`:`port` as 127.0.0.1:`port`, and nothing else outside."""
+        init_pid = getattr(self._session, "private_network_pid", None)
+        return nullcontext() if init_pid is None else relay(init_pid, host, port)
 
     def _validate_definition(self) -> None:
         """Nothing here: an error in the constructor would abort sibling trials, so `start` refuses instead."""

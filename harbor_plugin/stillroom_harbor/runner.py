@@ -1,7 +1,8 @@
 """Resident runner: many trials in one process, JSON lines in and out. `python -m stillroom_harbor.runner`
 
-In (stdin): {"op": "run", "id", "config": TrialConfig, "secrets": {NAME: value}, "events": bool} · {"op": "cancel", "id"} ·
-{"op": "ping"} · end of file = cancel all, clean up, exit. `secrets` never reach a file: the agent reads them in memory.
+In (stdin): {"op": "run", "id", "config": TrialConfig, "secrets": {NAME: value}, "gateway": URL | null, "events": bool} ·
+{"op": "cancel", "id"} · {"op": "ping"} · end of file = cancel all, clean up, exit. `secrets` never reach a file: the agent reads them in memory.
+`gateway` (http://HOST:PORT) is where a program in a sandbox without network may connect to, and the only place.
 
 Out (stdout, nothing else is ever printed there):
 {"type": "ready", "pid", "harborVersion"}                 once, when trials can be sent
@@ -32,7 +33,8 @@ from harbor.models.trial.config import TrialConfig  # noqa: E402
 from harbor.trial.hooks import TrialEvent, TrialHookEvent  # noqa: E402
 from harbor.trial.trial import Trial  # noqa: E402
 
-from stillroom_harbor import litellm_agents, runner_dir, speedups  # noqa: E402
+from stillroom_harbor import agents, litellm_agents, runner_dir, speedups  # noqa: E402
+from stillroom_harbor.gateway_relay import use_gateway  # noqa: E402
 from stillroom_harbor.trial_secrets import redact, redact_files, use_secrets  # noqa: E402
 
 _LINE_MAX_BYTES = 16 << 20
@@ -107,7 +109,7 @@ class Runner:
         trial_dir = config.trials_dir / config.trial_name
         if identity in self._trials or trial_dir in self._dirs:
             raise ValueError(f"trial {identity} in {trial_dir} is already running")
-        task = asyncio.create_task(self._trial(identity, config, request.get("secrets") or {}, bool(request.get("events"))))
+        task = asyncio.create_task(self._trial(identity, config, request))
         self._trials[identity] = task
         self._dirs.add(trial_dir)
         task.add_done_callback(lambda ended: self._forget(ended, identity, trial_dir))
@@ -118,8 +120,9 @@ class Runner:
         if task.cancelled():  # before its first step, so that it could not say so itself
             self._protocol.send(type="failed", id=identity, kind="cancelled", error="cancelled before it began")
 
-    async def _trial(self, identity: str, config: TrialConfig, secrets: dict[str, str], events: bool) -> None:
-        use_secrets(secrets)
+    async def _trial(self, identity: str, config: TrialConfig, request: dict[str, Any]) -> None:
+        use_secrets(request.get("secrets") or {})
+        use_gateway(request.get("gateway"))
         trial_dir = config.trials_dir / config.trial_name
         kind, trial = "bad-trial", None
         # harbor would write over an earlier trial of this name file by file and mix the two.
@@ -128,7 +131,7 @@ class Runner:
             await litellm_agents.import_client(config)
             trial = await Trial.create(config)
             kind = "crashed"
-            for event in TrialEvent if events else ():
+            for event in TrialEvent if request.get("events") else ():
                 trial.add_hook(event, self._hook(identity))
             try:
                 await trial.run()
@@ -163,7 +166,7 @@ def main() -> None:
     # A trial's own log file gets everything; the runner's stderr only what nobody else records.
     logging.getLogger("harbor").propagate = False
     speedups.apply()
-    litellm_agents.apply()
+    agents.apply()
     root = os.environ.get("STILLROOM_SANDBOX_ROOT")
     runner_dir.sweep(Path(root) if root else None)
     gc.collect()
