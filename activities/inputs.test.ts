@@ -110,7 +110,7 @@ describe('a run that can start', () => {
       await project.harnesses.save({ runtime: 'turn', kwargs: { stop_word } }, { name: 'mine', key: stop_word });
     const [first, champion] = [await project.resolve({ agent: 'mine@v1' }), await project.resolve({ agent: 'mine' }, { runId: 'second' })];
     expect(first.agent).toMatchObject({ name: 'mine', ref: 'v1', kwargs: { stop_word: 'bye' } });
-    expect(champion.agent).toMatchObject({ ref: 'v2', importPath: first.agent.importPath, kwargs: { stop_word: 'ciao' } });
+    expect(champion.agent).toMatchObject({ ref: 'v2', runtime: 'turn', kwargs: { stop_word: 'ciao' } });
     expect(champion.agent.hash).not.toBe(first.agent.hash);
     expect(champion.protocolHash).not.toBe(first.protocolHash);
   });

@@ -1,6 +1,8 @@
 import { join, relative } from 'node:path';
-import { AgentRefused, findAgent, type HarnessDocument } from '../core/run/agents.ts';
+import { programText } from '../core/run/agent-program.ts';
+import { AgentRefused, findAgent } from '../core/run/agents.ts';
 import { oversizedBatches, oversizedTaskLists } from '../core/run/batch-sizes.ts';
+import type { StoredHarness } from '../core/run/harness-document.ts';
 import type { PinnedAgent } from '../core/run/pinned-run.ts';
 import type { StartInput } from '../core/run/start-input.ts';
 import type { PinnedTask } from '../core/run/trial.ts';
@@ -28,7 +30,7 @@ export type ResolveDeps = {
   readonly objects: ObjectStore;
   readonly projectRoot: string;
   readonly settings: Pick<AppSettings, 'runRoot' | 'taskQueues'>;
-  readonly harnesses: HarnessStore<HarnessDocument>;
+  readonly harnesses: HarnessStore<StoredHarness>;
 };
 
 /** Everything that a run depends on, read and checked. @throws InputProblem */
@@ -97,11 +99,10 @@ async function chosenDir(projectRoot: string, runDir: string): Promise<string> {
   }
 }
 
-async function agentNamed(given: string, harnesses: HarnessStore<HarnessDocument>): Promise<PinnedAgent> {
+async function agentNamed(given: string, harnesses: HarnessStore<StoredHarness>): Promise<PinnedAgent> {
   try {
-    const { ref, ...agent } = await findAgent(given, (name, ref) => harnesses.load(name, ref));
-    const { name, importPath, kwargs } = agent;
-    return { ...agent, ref, hash: sha256(JSON.stringify({ name, importPath, kwargs })) };
+    const agent = await findAgent(given, (name, ref) => harnesses.load(name, ref));
+    return { ...agent, hash: sha256(programText(agent)) };
   } catch (error) {
     if (error instanceof AgentRefused || error instanceof StoreError || error instanceof StoreDamaged)
       throw new InputProblem('agent', error.message);

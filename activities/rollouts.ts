@@ -7,7 +7,7 @@ import type { ModelRef, TrialSpec, TrialSummary } from '../core/run/trial.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
 import { checkSample, type Gateway, type GatewaySession, type ModelFailure, type TrialRecord } from '../services/gateway/index.ts';
-import { type AgentConfig, type HarborRunner, TrialCrashed, trialConfig } from '../services/harbor/index.ts';
+import { type AgentConfig, agentConfig, type HarborRunner, TrialCrashed, trialConfig } from '../services/harbor/index.ts';
 import { whileBeating } from './beating.ts';
 import { billingPause } from './billing.ts';
 import { attemptSignal, workerShutdown } from './handover.ts';
@@ -113,7 +113,7 @@ async function harborTrial(
   trialName: string,
   session: GatewaySession,
   signal: AbortSignal,
-  { harbor, trialsDir, projectRoot }: RolloutDeps,
+  { harbor, models, trialsDir, projectRoot }: RolloutDeps,
 ): Promise<Outcome> {
   const runner = await harbor();
   const config = trialConfig({
@@ -121,7 +121,7 @@ async function harborTrial(
     trialName,
     trialsDir,
     template: record.jobTemplate,
-    agent: agentFor(record, spec, session.apiBase),
+    agent: await agentFor(record, spec, session.apiBase, models),
     timeouts: { agentMs: record.config.rollout.episode_timeout_s * 1000 },
   });
   try {
@@ -167,13 +167,19 @@ async function sessionOptions(record: RunRecord, spec: TrialSpec, name: typeof s
 }
 
 /** What the run asks for, and no more than the service takes. */
-async function contextLimit({ config }: RunRecord, model: ModelRef, models: ModelAccess): Promise<number> {
-  const limit = await models.contextLimitTokens(model.model);
-  return Math.min(config.rollout.context_budget_tokens, limit ?? Number.POSITIVE_INFINITY);
+async function contextLimit({ config }: RunRecord, { model }: ModelRef, models: ModelAccess): Promise<number> {
+  return Math.min(config.rollout.context_budget_tokens, (await models.contextLimitTokens(model)) ?? Number.POSITIVE_INFINITY);
 }
 
-function agentFor({ agent, config }: RunRecord, spec: TrialSpec, apiBase: string): AgentConfig {
-  const { temperature, max_tokens } = config.sampling;
-  const model = { api_base: apiBase, model: spec.model.model, temperature, max_tokens };
-  return { import_path: agent.importPath, kwargs: { ...agent.kwargs, ...model, max_turns: spec.maxTurns } };
+async function agentFor(record: RunRecord, spec: TrialSpec, apiBase: string, models: ModelAccess): Promise<AgentConfig> {
+  const { agent, config } = record;
+  return agentConfig(agent, {
+    apiBase,
+    model: spec.model.model,
+    maxTurns: spec.maxTurns,
+    temperature: config.sampling.temperature,
+    maxTokens: config.sampling.max_tokens,
+    contextLimitTokens: await contextLimit(record, spec.model, models),
+    compaction: config.rollout.compaction,
+  });
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { AgentRefused, findAgent, HarnessDocument } from '../../core/run/agents.ts';
+import { AgentRefused, findAgent } from '../../core/run/agents.ts';
+import { StoredHarness } from '../../core/run/harness-document.ts';
 import { openObjectStore } from '../../services/blobs/open.ts';
 import { readAppSettings } from '../../services/settings/index.ts';
 import { HarnessStore } from '../../services/stores/harness-store.ts';
@@ -18,7 +19,7 @@ const KINDS: Readonly<Record<StoreProblem, Problem['kind']>> = {
 };
 
 const REFUSALS: Readonly<Record<AgentRefused['kind'], Problem['kind']>> = {
-  not_built: 'not_built',
+  unknown: 'agent_unknown',
   wrong_runtime: 'agent_runtime',
   no_version: 'agent_version',
 };
@@ -35,10 +36,10 @@ export async function agentProblem(projectRoot: string, agent: string): Promise<
   }
 }
 
-async function storedAgents(projectRoot: string): Promise<HarnessStore<HarnessDocument>> {
+async function storedAgents(projectRoot: string): Promise<HarnessStore<StoredHarness>> {
   const settings = readAppSettings(projectRoot);
   const objects = await openObjectStore(settings);
-  return new HarnessStore(openShelf('harnesses', join(projectRoot, '.stillroom'), settings.blobStore, objects), HarnessDocument);
+  return new HarnessStore(openShelf('harnesses', join(projectRoot, '.stillroom'), settings.blobStore, objects), StoredHarness);
 }
 
 function kindOf(error: unknown): Problem['kind'] | null {

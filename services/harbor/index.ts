@@ -1,3 +1,4 @@
+export { type AgentWiring, agentConfig } from './agent-config.ts';
 export { type AgentConfig, nopAgent, type TurnAgentOptions, turnAgent } from './agents.ts';
 export type { TestCounts } from './ctrf.ts';
 export { BadHarborInput, RunnerDied, TrialCrashed, TrialRefused } from './errors.ts';
