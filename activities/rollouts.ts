@@ -7,7 +7,7 @@ import type { ModelRef, TrialSpec, TrialSummary } from '../core/run/trial.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
 import { checkSample, type Gateway, type GatewaySession, type ModelFailure, type TrialRecord } from '../services/gateway/index.ts';
-import { type AgentConfig, agentConfig, type HarborRunner, TrialCrashed, trialConfig } from '../services/harbor/index.ts';
+import { type AgentConfig, agentConfig, type HarborRunner, hasNoNetwork, TrialCrashed, trialConfig } from '../services/harbor/index.ts';
 import { whileBeating } from './beating.ts';
 import { billingPause } from './billing.ts';
 import { attemptSignal, workerShutdown } from './handover.ts';
@@ -113,7 +113,7 @@ async function harborTrial(
   trialName: string,
   session: GatewaySession,
   signal: AbortSignal,
-  { harbor, models, trialsDir, projectRoot }: RolloutDeps,
+  { gateway, harbor, models, trialsDir, projectRoot }: RolloutDeps,
 ): Promise<Outcome> {
   const runner = await harbor();
   const config = trialConfig({
@@ -121,7 +121,7 @@ async function harborTrial(
     trialName,
     trialsDir,
     template: record.jobTemplate,
-    agent: await agentFor(record, spec, session.apiBase, models),
+    agent: await agentFor(record, spec, session, models),
     timeouts: { agentMs: record.config.rollout.episode_timeout_s * 1000 },
   });
   try {
@@ -129,6 +129,7 @@ async function harborTrial(
       rewardKey: record.config.harbor.reward_key,
       maxTurns: spec.maxTurns,
       secrets: { STILLROOM_GATEWAY_KEY: session.apiKey },
+      gatewayUrl: gateway.localUrl,
       signal,
     });
     return { ...run, gradedScore: gradedScore(run.tests), totalMs: run.timings.totalMs };
@@ -171,10 +172,11 @@ async function contextLimit({ config }: RunRecord, { model }: ModelRef, models: 
   return Math.min(config.rollout.context_budget_tokens, (await models.contextLimitTokens(model)) ?? Number.POSITIVE_INFINITY);
 }
 
-async function agentFor(record: RunRecord, spec: TrialSpec, apiBase: string, models: ModelAccess): Promise<AgentConfig> {
-  const { agent, config } = record;
+async function agentFor(record: RunRecord, spec: TrialSpec, session: GatewaySession, models: ModelAccess): Promise<AgentConfig> {
+  const { agent, config, jobTemplate } = record;
+  const inside = agent.runtime === 'installed' && hasNoNetwork(jobTemplate);
   return agentConfig(agent, {
-    apiBase,
+    apiBase: inside ? session.sandboxApiBase : session.apiBase,
     model: spec.model.model,
     maxTurns: spec.maxTurns,
     temperature: config.sampling.temperature,

@@ -2,7 +2,7 @@ export { type AgentWiring, agentConfig } from './agent-config.ts';
 export { type AgentConfig, nopAgent, type TurnAgentOptions, turnAgent } from './agents.ts';
 export type { TestCounts } from './ctrf.ts';
 export { BadHarborInput, RunnerDied, TrialCrashed, TrialRefused } from './errors.ts';
-export { type JobTemplate, parseJobTemplate, readJobTemplate, resolveTasks, sandboxMode } from './job-template.ts';
+export { hasNoNetwork, type JobTemplate, parseJobTemplate, readJobTemplate, resolveTasks, sandboxMode } from './job-template.ts';
 export { harborPython } from './python.ts';
 export { type ResidentRunner, residentRunner } from './resident.ts';
 export type { TrialTimings } from './result-json.ts';

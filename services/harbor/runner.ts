@@ -12,6 +12,11 @@ const CLOSE_GRACE_MS = 5_000;
 export type RunTrialOptions = TrialReading & {
   /** Values the agent reads in memory, e.g. `STILLROOM_GATEWAY_KEY`; they are never written to a file. */
   readonly secrets?: Readonly<Record<string, string>>;
+  /**
+   * `http://HOST:PORT`: the only place that an agent's program in a sandbox without network may connect to, as 127.0.0.1:PORT, while the
+   * agent runs. Absent: nowhere.
+   */
+  readonly gatewayUrl?: string;
   /** Aborting cancels the trial; `run` rejects with the signal's reason once the sandbox is gone. */
   readonly signal?: AbortSignal;
   /** harbor's TrialEvents: start, environment-start, agent-start, agent-end, verification-start, end, cancel. */
@@ -59,7 +64,8 @@ export class HarborRunner implements AsyncDisposable {
         this.#waiting.set(id, waitingFor(options, resolve, reject));
         if (!process.alive) return reject(process.death());
         options.signal?.addEventListener('abort', cancel);
-        process.send({ op: 'run', id, config, secrets: options.secrets ?? {}, events: options.onEvent !== undefined });
+        const { secrets = {}, gatewayUrl: gateway = null } = options;
+        process.send({ op: 'run', id, config, secrets, gateway, events: options.onEvent !== undefined });
       });
       return { ...readTrial(await readTrialFiles(trialDir), options), trialDir };
     } finally {
