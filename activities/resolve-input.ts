@@ -1,4 +1,5 @@
 import { join, relative } from 'node:path';
+import { agentMisfit } from '../core/run/agent-fits.ts';
 import { programText } from '../core/run/agent-program.ts';
 import { AgentRefused, findAgent } from '../core/run/agents.ts';
 import { oversizedBatches, oversizedTaskLists } from '../core/run/batch-sizes.ts';
@@ -41,6 +42,8 @@ export async function resolveInput(
   if (input.backend === 'e2b') throw new InputProblem('backend', 'e2b sandboxes are not built yet: use local');
   const agent = await agentNamed(input.agent, harnesses);
   const config = await readConfig(projectRoot, input);
+  const misfit = agentMisfit(agent, config.parsed);
+  if (misfit !== null) throw new InputProblem('agent', misfit);
   const taskIds = await readTaskIds(projectRoot, input.taskIds, 'taskIds');
   const holdoutTaskIds = await readTaskIds(projectRoot, input.holdoutTaskIds, 'holdoutTaskIds');
   const ids = { taskIds: taskIds.ids, holdoutTaskIds: holdoutTaskIds.ids };

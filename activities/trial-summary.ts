@@ -50,7 +50,7 @@ export async function summarize(
   calls: PaidCalls,
   blobs: BlobStore,
 ): Promise<TrialSummary> {
-  const stopReason = limitReached(seen) ?? outcome.stopReason;
+  const stopReason = limitReached(seen, record.config.rollout) ?? outcome.stopReason;
   const { spans } = seen;
   const { first: _, ...fragmentCauses } = seen.fragments;
   return {
@@ -77,9 +77,13 @@ export async function summarize(
   };
 }
 
-/** What ended the trial at the gateway, whatever its agent says. Apart from an overflow it is graded as it stands, and trained on. */
-function limitReached({ overflow, usdLimited, tokenLimited, callLimited, timeLimited }: TrialRecord): string | null {
-  if (overflow) return CONTEXT_OVERFLOW;
+/**
+ * What ended the trial at the gateway, whatever its agent says. Apart from an overflow it is graded as it stands, and trained on. An agent
+ * that may compact its history goes on after an overflow: then only one that no call followed ended it.
+ */
+function limitReached(seen: TrialRecord, { compaction }: Pick<RunRecord['config']['rollout'], 'compaction'>): string | null {
+  const { overflow, overflowAfterCalls, usdLimited, tokenLimited, callLimited, timeLimited } = seen;
+  if (overflow && !(compaction && (overflowAfterCalls ?? 0) < seen.calls)) return CONTEXT_OVERFLOW;
   if (usdLimited) return 'usd_limit';
   if (tokenLimited) return 'token_limit';
   if (callLimited) return 'call_limit';

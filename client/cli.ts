@@ -5,6 +5,7 @@ import { addBlobs } from './commands/blobs.ts';
 import { addCheckpoints } from './commands/checkpoints.ts';
 import { addDemo } from './commands/demo.ts';
 import { addEstimate } from './commands/estimate.ts';
+import { addHarnessCommands } from './commands/harness.ts';
 import { addRuns } from './commands/runs.ts';
 import { addStart } from './commands/start.ts';
 import { addStatus } from './commands/status.ts';
@@ -20,7 +21,20 @@ const program = new Command('stillroom')
   .showHelpAfterError('(stillroom --help lists the commands and options)')
   .exitOverride();
 
-for (const add of [addDemo, addUp, addWorker, addEstimate, addStart, addWatch, addStatus, addCheckpoints, addAnswers, addRuns, addBlobs])
+for (const add of [
+  addDemo,
+  addUp,
+  addWorker,
+  addEstimate,
+  addStart,
+  addWatch,
+  addStatus,
+  addCheckpoints,
+  addAnswers,
+  addRuns,
+  addBlobs,
+  addHarnessCommands,
+])
   add(program);
 
 try {

@@ -1,4 +1,6 @@
 import { join } from 'node:path';
+import type { RunConfig } from '../../core/config/index.ts';
+import { agentMisfit } from '../../core/run/agent-fits.ts';
 import { AgentRefused, findAgent } from '../../core/run/agents.ts';
 import { StoredHarness } from '../../core/run/harness-document.ts';
 import { openObjectStore } from '../../services/blobs/open.ts';
@@ -24,11 +26,12 @@ const REFUSALS: Readonly<Record<AgentRefused['kind'], Problem['kind']>> = {
   no_version: 'agent_version',
 };
 
-/** Why the agent cannot be run, as the project's store knows it; null when it can. */
-export async function agentProblem(projectRoot: string, agent: string): Promise<Problem | null> {
+/** Why the agent cannot be run, as the project's store knows it, or not with this config; null when it can. */
+export async function agentProblem(projectRoot: string, agent: string, config: RunConfig | null): Promise<Problem | null> {
   try {
-    await findAgent(agent, async (name, ref) => (await storedAgents(projectRoot)).load(name, ref));
-    return null;
+    const found = await findAgent(agent, async (name, ref) => (await openHarnessStore(projectRoot)).load(name, ref));
+    const misfit = config === null ? null : agentMisfit(found, config);
+    return misfit === null ? null : { kind: 'agent', message: `--agent: ${misfit}` };
   } catch (error) {
     const kind = kindOf(error);
     if (kind === null) throw error;
@@ -36,7 +39,8 @@ export async function agentProblem(projectRoot: string, agent: string): Promise<
   }
 }
 
-async function storedAgents(projectRoot: string): Promise<HarnessStore<StoredHarness>> {
+/** The stored agents of a project: in its `.stillroom/harnesses`, or where machines share their blobs. */
+export async function openHarnessStore(projectRoot: string): Promise<HarnessStore<StoredHarness>> {
   const settings = readAppSettings(projectRoot);
   const objects = await openObjectStore(settings);
   return new HarnessStore(openShelf('harnesses', join(projectRoot, '.stillroom'), settings.blobStore, objects), StoredHarness);
