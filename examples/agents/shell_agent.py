@@ -1,7 +1,7 @@
 """An agent of one's own: any class that harbor can import and that asks its model through the trial's gateway.
 
-Its harness document: {"runtime": "import", "import_path": "shell_agent:ShellAgent", "kwargs": {"api_key": "${STILLROOM_GATEWAY_KEY}"}}.
-Stillroom fills in the other options, and the key where the agent runs; files only ever hold `${STILLROOM_GATEWAY_KEY}`.
+Its harness document: {"runtime": "import", "import_path": "shell_agent:ShellAgent"}. Stillroom gives every option of the constructor; the
+key is only filled in where the agent runs: harbor's files hold `${STILLROOM_GATEWAY_KEY}`.
 """
 
 from pathlib import Path

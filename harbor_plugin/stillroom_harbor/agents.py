@@ -21,7 +21,8 @@ def apply() -> None:
     def create_prepared(config: AgentConfig, logs_dir: Path, **kwargs: Any) -> BaseAgent:
         agent = create(_with_secrets(config), logs_dir=logs_dir, **kwargs)
         litellm_agents.prepare(agent)
-        if _INSTALLED_MODULE in sys.modules and isinstance(agent, sys.modules[_INSTALLED_MODULE].BaseInstalledAgent):
+        installed = getattr(sys.modules.get(_INSTALLED_MODULE), "BaseInstalledAgent", None)
+        if installed is not None and isinstance(agent, installed):
             installed_agents.prepare(agent)
         return agent
 

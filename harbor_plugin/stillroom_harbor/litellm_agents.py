@@ -8,6 +8,7 @@
 
 import asyncio
 import sys
+from importlib import import_module
 from typing import Any
 
 from harbor.models.agent.context import AgentContext
@@ -27,17 +28,26 @@ class _Refused(BaseException):
         self.error, self.stop = error, stop
 
 
+_importing: asyncio.Future[Any] | None = None
+
+
 def prepare(agent: Any) -> None:
     """Changes an agent that has harbor's LiteLLM client; leaves any other as it is."""
+    # A module that is still being imported has no class yet, and then no agent has one.
+    client_class = getattr(sys.modules.get(_CLIENT_MODULE), "LiteLLM", None)
     client = getattr(agent, "_llm", None)
-    if _CLIENT_MODULE in sys.modules and isinstance(client, sys.modules[_CLIENT_MODULE].LiteLLM):
+    if client_class is not None and isinstance(client, client_class):
         _prepare(agent, client)
 
 
 async def import_client(config: TrialConfig) -> None:
-    """Imports LiteLLM if the trial will: seconds, in which the runner still answers when it is done in a thread."""
-    if config.agent.model_name is not None and _CLIENT_MODULE not in sys.modules:
-        await asyncio.to_thread(__import__, _CLIENT_MODULE)
+    """Imports LiteLLM if the trial will: seconds, in which the runner still answers when it is done in a thread. Trials wait for one import."""
+    global _importing
+    if config.agent.model_name is None:
+        return
+    if _importing is None or (_importing.done() and _importing.exception() is not None):
+        _importing = asyncio.ensure_future(asyncio.to_thread(import_module, _CLIENT_MODULE))
+    await asyncio.shield(_importing)
 
 
 def _prepare(agent: Any, client: Any) -> None:

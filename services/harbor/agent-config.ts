@@ -31,7 +31,8 @@ export function agentConfig(program: AgentProgram, wiring: AgentWiring): AgentCo
     case 'terminus-2':
       return told(terminusAgent({ ...wiring, collectRolloutDetails: true }), program, PROMPT_KWARG);
     case 'import': {
-      const kwargs = { api_base: apiBase, model, max_turns: maxTurns, temperature, max_tokens: maxTokens };
+      const key = { api_key: `\${STILLROOM_GATEWAY_KEY}` };
+      const kwargs = { api_base: apiBase, ...key, model, max_turns: maxTurns, temperature, max_tokens: maxTokens };
       return told({ import_path: program.importPath, kwargs }, filledIn(program, wiring), 'prompt');
     }
     case 'installed': {

@@ -19,7 +19,7 @@ const terminus = [['ls\n'], ['cp sun map\n'], [], []].map((keys) => terminusTurn
 const call = (command: string) =>
   `<tool_call>\n${JSON.stringify({ name: 'run_shell_command', arguments: { command, is_background: false } })}\n</tool_call>`;
 
-const OWN = { runtime: 'import', import_path: 'shell_agent:ShellAgent', kwargs: { api_key: `\${STILLROOM_GATEWAY_KEY}` } };
+const OWN = { runtime: 'import', import_path: 'shell_agent:ShellAgent' };
 const PLAYERS: Record<string, () => Player> = {
   ...(TMUX_IS_HERE ? { pi: () => ({ agent: 'pi', says: terminus }) } : {}),
   'our small agent': () => ({ agent: 'turn', says: ['ls', 'cp sun map', 'done'] }),

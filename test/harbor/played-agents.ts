@@ -23,6 +23,7 @@ import { PLUGIN_DIR, SANDBOX_MODE } from './setting.ts';
 const MODEL = 'Qwen/Qwen3-8B';
 const TURNS_MOST = 8;
 const REAL = CONFIG.replaceAll('stillroom/tiny-student', MODEL)
+  .replace('"stillroom/tiny-teacher" = "stillroom_tiny"\n', '')
   .replaceAll('stillroom/tiny-teacher', MODEL)
   .replaceAll('stillroom_tiny', 'qwen3')
   .replace('max_tokens = 28', 'max_tokens = 2000')
@@ -101,7 +102,7 @@ export class PlayedAgents implements AsyncDisposable {
     const name = `t${this.#count++}`;
     const { project, gateway, runner, models } = this;
     await project.file(`${name}.json`, JSON.stringify(template(binds)));
-    if (typeof agent !== 'string') await project.harnesses.save(agent, { name, note: null } as never);
+    if (typeof agent !== 'string') await project.harnesses.save(agent, { name, key: name });
     const config = REAL.replace('job.json', `${name}.json`);
     const { ref } = await project.resolve({ agent: typeof agent === 'string' ? agent : name, config }, { runId: name, executionId: name });
     const record = await project.records.load(ref);
