@@ -12,8 +12,9 @@ import type { Check } from '../core/run/results.ts';
 import type { ModelRef } from '../core/run/trial.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
 import type { Gateway } from '../services/gateway/index.ts';
-import { nopAgent, type TrialRun, trialConfig } from '../services/harbor/index.ts';
+import { AGENT_CANNOT_PLAY, type AgentConfig, dryRunAgent, type TrialRun, trialConfig } from '../services/harbor/index.ts';
 import { SessionLost } from '../services/tinker/index.ts';
+import { agentWiring } from './agent-wiring.ts';
 import { whileBeating } from './beating.ts';
 import { isBillingPause } from './billing.ts';
 import { checkPublicUrl } from './gateway-check.ts';
@@ -119,13 +120,14 @@ async function dryRun(record: RunRecord, { harbor, trialsDir, projectRoot }: San
     trialName,
     trialsDir,
     template: record.jobTemplate,
-    agent: nopAgent,
+    agent: nopOf(record),
     timeouts: { agentMs: record.config.rollout.episode_timeout_s * 1000 },
   });
   const runner = await harbor();
   const outcome = await runner
-    .run(config, { rewardKey: record.config.harbor.reward_key, signal: cancellationSignal() })
+    .run(config, { rewardKey: record.config.harbor.reward_key, secrets: NO_KEY, signal: cancellationSignal() })
     .finally(() => rm(join(trialsDir, trialName), { recursive: true, force: true }));
+  if (outcome.exceptionType === AGENT_CANNOT_PLAY) return failed(name, `agent ${record.agent.name}: ${outcome.exceptionMessage}`);
   if (outcome.reward === null) return failed(name, `task ${task.id}: ${whyNoReward(outcome)}`);
   const ms = outcome.timings.totalMs ?? 0;
   return passed(name, `task ${task.id}: reward ${outcome.reward} for an agent that does nothing, in ${ms} ms`, {
@@ -133,6 +135,15 @@ async function dryRun(record: RunRecord, { harbor, trialsDir, projectRoot }: San
     ms,
   });
 }
+
+/** An agent that looks whether the run's own could play, and does nothing. */
+function nopOf({ agent, config, jobTemplate }: RunRecord): AgentConfig {
+  const { max_turns: maxTurns, context_budget_tokens: contextLimitTokens } = config.rollout;
+  return dryRunAgent(agent, agentWiring(config, { model: config.student.base_model, maxTurns, contextLimitTokens }), jobTemplate);
+}
+
+/** The agent is made with a key, and asks for nothing with it. */
+const NO_KEY = { STILLROOM_GATEWAY_KEY: 'a-key-that-opens-nothing' };
 
 /** A trial that reached its grader had a sandbox; without a reward from there the task itself is at fault. */
 function whyNoReward({ infraReason, timings }: TrialRun): string {

@@ -1,5 +1,5 @@
 import { join, relative } from 'node:path';
-import { agentMisfit } from '../core/run/agent-fits.ts';
+import { agentMisfit, agentWarnings } from '../core/run/agent-fits.ts';
 import { programText } from '../core/run/agent-program.ts';
 import { AgentRefused, findAgent } from '../core/run/agents.ts';
 import { oversizedBatches, oversizedTaskLists } from '../core/run/batch-sizes.ts';
@@ -74,7 +74,12 @@ export async function resolveInput(
     branch: from?.branch ?? null,
     importedBaselines: baselines.evaluations,
     protocolHash: protocolOf(config.parsed, agent, holdout),
-    warnings: [...warningsFor(config.parsed, jobTemplate, holdout.length), ...baselines.warnings, ...(from?.warnings ?? [])],
+    warnings: [
+      ...agentWarnings(agent, config.parsed),
+      ...warningsFor(config.parsed, jobTemplate, holdout.length),
+      ...baselines.warnings,
+      ...(from?.warnings ?? []),
+    ],
     fileHashes: {
       config: sha256(config.text),
       taskIds: sha256(taskIds.text),

@@ -8,6 +8,7 @@ import type { BlobStore } from '../services/blobs/blob-store.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
 import { checkSample, type Gateway, type GatewaySession, type ModelFailure, type TrialRecord } from '../services/gateway/index.ts';
 import { type AgentConfig, agentConfig, type HarborRunner, hasNoNetwork, TrialCrashed, trialConfig } from '../services/harbor/index.ts';
+import { agentWiring } from './agent-wiring.ts';
 import { whileBeating } from './beating.ts';
 import { billingPause } from './billing.ts';
 import { attemptSignal, workerShutdown } from './handover.ts';
@@ -174,14 +175,8 @@ async function contextLimit({ config }: RunRecord, { model }: ModelRef, models: 
 
 async function agentFor(record: RunRecord, spec: TrialSpec, session: GatewaySession, models: ModelAccess): Promise<AgentConfig> {
   const { agent, config, jobTemplate } = record;
+  const { model, maxTurns } = spec;
+  const seat = { model: model.model, maxTurns, contextLimitTokens: await contextLimit(record, model, models) };
   const inside = agent.runtime === 'installed' && hasNoNetwork(jobTemplate);
-  return agentConfig(agent, {
-    apiBase: inside ? session.sandboxApiBase : session.apiBase,
-    model: spec.model.model,
-    maxTurns: spec.maxTurns,
-    temperature: config.sampling.temperature,
-    maxTokens: config.sampling.max_tokens,
-    contextLimitTokens: await contextLimit(record, spec.model, models),
-    compaction: config.rollout.compaction,
-  });
+  return agentConfig(agent, { ...agentWiring(config, seat), apiBase: inside ? session.sandboxApiBase : session.apiBase });
 }

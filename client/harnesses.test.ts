@@ -110,6 +110,8 @@ describe('a file that is wrong is refused, exit code 2, with file and field', ()
       'a.json',
       /kwargs\.x\.api_key: holds a/,
     ],
+    ['a value of another kind', '{"runtime": "pi", "kwargs": {"parser_name": "yaml"}}', 'a.json', /kwargs\.parser_name: .*"json"/],
+    ['a secret variable', '{"runtime": "turn", "env": {"MY_KEY": "abc"}}', 'a.json', /env\.MY_KEY: holds a secret/],
     ['a secret by its value', '{"runtime": "turn", "env": {"OTHER": "sk-0123456789abcdef"}}', 'a.json', /env\.OTHER: holds a secret/],
     [
       'a key in the prompt',
@@ -119,13 +121,13 @@ describe('a file that is wrong is refused, exit code 2, with file and field', ()
     ],
     [
       'a placeholder of nobody',
-      '{"runtime": "installed", "agent": "aider", "env": {"A": "${HOME}"}}',
+      `{"runtime": "installed", "agent": "aider", "env": {"A": "\${HOME}"}}`,
       'a.json',
       /env\.A: \$\{HOME\} is filled in by nobody/,
     ],
     [
       'a placeholder for turn',
-      '{"runtime": "turn", "env": {"A": "${STILLROOM_API_BASE}"}}',
+      `{"runtime": "turn", "env": {"A": "\${STILLROOM_API_BASE}"}}`,
       'a.json',
       /env\.A: .* is for the runtimes import and installed/,
     ],
@@ -140,7 +142,12 @@ describe('a file that is wrong is refused, exit code 2, with file and field', ()
   });
 });
 
+it('names that only look like those of secrets are taken for options', async () => {
+  const kwargs = { sort_key: 'a', stop_token: 'b', max_tokens_key: 'c' };
+  expect(await read(JSON.stringify({ runtime: 'import', import_path: 'a:B', kwargs }))).toMatchObject({ kwargs });
+});
+
 it('placeholders are taken where somebody fills them in', async () => {
-  const env = { OPENAI_BASE_URL: '${STILLROOM_API_BASE}', OPENAI_API_KEY: '${STILLROOM_GATEWAY_KEY}' };
+  const env = { OPENAI_BASE_URL: `\${STILLROOM_API_BASE}`, OPENAI_API_KEY: `\${STILLROOM_GATEWAY_KEY}` };
   expect(await read(JSON.stringify({ runtime: 'installed', agent: 'aider', env }))).toMatchObject({ env });
 });

@@ -160,8 +160,10 @@ test('a stored agent is looked up, one of another runtime is refused', async () 
   write('.stillroom/harnesses/kit/v1/doc.json', '{"runtime": "kit"}');
   write('.stillroom/harnesses/torn/v1/doc.json', '{"runtime"');
   expect((await build({}, { agent: 'mine@v1' })).input.agent).toBe('mine@v1');
-  expect(await problemsOf({}, { agent: 'kit' })).toMatch(/^--agent: agent kit v1 runs on "kit"; runtimes here: turn$/);
-  expect(await problemsOf({}, { agent: 'torn' })).toMatch(/harness\.json is not a description of an agent/);
+  expect(await problemsOf({}, { agent: 'kit' })).toMatch(
+    /^--agent: agent kit v1 runs on "kit"; runtimes here: turn, terminus-2, import, installed$/,
+  );
+  expect(await problemsOf({}, { agent: 'torn' })).toMatch(/doc\.json is not a description of an agent/);
 });
 
 test('what it starts from is looked up in the store, and refused before anything is started', async () => {

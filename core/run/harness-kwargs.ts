@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { HarnessDocument } from './harness-document.ts';
 
 /** A field that must not be as it is. */
@@ -30,23 +31,39 @@ const REFUSED: Readonly<Record<HarnessDocument['runtime'], Readonly<Record<strin
   },
 };
 
-/** What an agent takes besides; null where any kwarg may mean something. */
-const KNOWN: Readonly<Record<HarnessDocument['runtime'], readonly string[] | null>> = {
-  turn: ['stop_word', 'observation_max_chars', 'command_timeout_sec'],
-  'terminus-2': terminusKnown(),
-  pi: terminusKnown(),
+const Count = z.int().min(1);
+const TERMINUS: Options = {
+  parser_name: z.enum(['json', 'xml']),
+  proactive_summarization_threshold: z.int().min(0),
+  store_all_messages: z.boolean(),
+  tmux_pane_height: Count,
+  tmux_pane_width: Count,
+  trajectory_config: z.strictObject({ raw_content: z.boolean().optional(), linear_history: z.boolean().optional() }),
+};
+
+type Options = Readonly<Record<string, z.ZodType>>;
+
+/** What an agent takes besides; null where only the agent itself can tell. */
+const KNOWN: Readonly<Record<HarnessDocument['runtime'], Options | null>> = {
+  turn: { stop_word: z.string().min(1), observation_max_chars: Count, command_timeout_sec: Count },
+  'terminus-2': TERMINUS,
+  pi: TERMINUS,
   import: null,
   installed: null,
 };
 
 /** Kwargs that are Stillroom's, or that the agent does not know: harbor would drop some of them without a word. */
 export function kwargsProblems({ runtime, kwargs }: HarnessDocument): FieldProblem[] {
-  return Object.keys(kwargs).flatMap((name) => {
+  return Object.entries(kwargs).flatMap(([name, value]) => {
+    const path = ['kwargs', name];
     const refused = Object.hasOwn(REFUSED[runtime], name) ? REFUSED[runtime][name] : undefined;
-    if (refused !== undefined) return [{ path: ['kwargs', name], message: refused }];
+    if (refused !== undefined) return [{ path, message: refused }];
     const known = KNOWN[runtime];
-    if (known === null || known.includes(name)) return [];
-    return [{ path: ['kwargs', name], message: `is not known to ${runtime}; it takes ${known.join(', ')}` }];
+    if (known === null) return [];
+    const option = Object.hasOwn(known, name) ? known[name] : undefined;
+    if (!option) return [{ path, message: `is not known to ${runtime}; it takes ${Object.keys(known).join(', ')}` }];
+    const read = option.safeParse(value);
+    return read.success ? [] : read.error.issues.map((issue) => ({ path: [...path, ...issue.path.map(String)], message: issue.message }));
   });
 }
 
@@ -67,17 +84,6 @@ function terminus() {
     record_terminal_session: 'is always off: it would need asciinema in the sandbox',
     interleaved_thinking: 'is always off: the gateway keeps the reasoning in the history',
   };
-}
-
-function terminusKnown(): readonly string[] {
-  return [
-    'parser_name',
-    'proactive_summarization_threshold',
-    'store_all_messages',
-    'tmux_pane_height',
-    'tmux_pane_width',
-    'trajectory_config',
-  ];
 }
 
 function all(names: readonly string[], why: string): Record<string, string> {

@@ -6,7 +6,10 @@ const PLACEHOLDERS = ['STILLROOM_API_BASE', 'STILLROOM_MODEL', 'STILLROOM_GATEWA
 /** Runtimes whose agents are told their model here, and not by a kwarg or variable of the document. */
 const WIRED = ['turn', 'terminus-2', 'pi'];
 
-const SECRET_NAME = /(^|[_-])(api_?key|key|token|secret|password|passwd|credentials?|authorization)$/i;
+/** Variables of such names are secrets; an option may well be a `sort_key` or a `stop_token`. */
+const SECRET_VARIABLE = /(^|_)(key|token|secret|password|passwd|credentials?|authorization)$|apikey$/i;
+const SECRET_OPTION =
+  /(^|[_-])(api[_-]?key|(access|secret|private|auth)[_-]?key|(api|auth|access|bearer|refresh)[_-]?token|secret|password|passwd|credentials?|authorization)$|^(key|token)$/i;
 /** Keys as services write them: OpenAI and those like it, GitHub, AWS, Slack, Hugging Face, Google, signed tokens. */
 const SECRET_VALUE =
   /\b(sk-[\w-]{8,}|sk_[\w-]{8,}|tml-[\w-]{8,}|gh[opsu]_\w{16,}|github_pat_\w{16,}|AKIA[0-9A-Z]{16}|xox[abp]-[\w-]{8,}|hf_\w{16,}|AIza[\w-]{30,}|eyJ[\w-]{8,}\.[\w-]{8,}\.)/;
@@ -27,11 +30,12 @@ type Text = { readonly path: readonly string[]; readonly value: string };
 
 function problemsOf({ path, value }: Text, runtime: string): FieldProblem[] {
   const names = [...value.matchAll(/\$\{(\w+)\}/g)].map(([, name]) => name as string);
-  if (SECRET_VALUE.test(value) || (names.length === 0 && value !== '' && SECRET_NAME.test(path.at(-1) ?? '')))
+  const isEnv = path[0] === 'env';
+  const isNamedSo = (isEnv ? SECRET_VARIABLE : SECRET_OPTION).test(path.at(-1) ?? '');
+  if (SECRET_VALUE.test(value) || (names.length === 0 && value !== '' && isNamedSo))
     return [
       { path, message: `holds a secret, or what looks like one; a trial's key is \${STILLROOM_GATEWAY_KEY}, any other has no place here` },
     ];
-  const isEnv = path[0] === 'env';
   const unknown = names.find((name) => !PLACEHOLDERS.includes(name) && (isEnv || name.startsWith('STILLROOM_')));
   if (unknown !== undefined)
     return [{ path, message: `\${${unknown}} is filled in by nobody; there are ${PLACEHOLDERS.map((name) => `\${${name}}`).join(', ')}` }];

@@ -1,7 +1,7 @@
 """An agent of one's own: any class that harbor can import and that asks its model through the trial's gateway.
 
-Its harness document: {"runtime": "import", "import_path": "shell_agent:ShellAgent"}. Stillroom gives every option of the constructor; the
-key is only filled in where the agent runs: harbor's files hold `${STILLROOM_GATEWAY_KEY}`.
+Its harness document: {"runtime": "import", "import_path": "shell_agent:ShellAgent", "kwargs": {"key": "${STILLROOM_GATEWAY_KEY}"}}.
+Stillroom gives the other options, and the key where the agent runs: harbor's files only ever hold `${STILLROOM_GATEWAY_KEY}`.
 """
 
 from pathlib import Path
@@ -18,9 +18,9 @@ ASK = "Solve the task with shell commands. Answer with one command and nothing e
 class ShellAgent(BaseAgent):
     """Sends the task, runs each answer in the sandbox and sends back what it printed, until the model says DONE."""
 
-    def __init__(self, logs_dir: Path, *, api_base: str, api_key: str, model: str, max_turns: int, temperature: float, max_tokens: int, **more: Any):
+    def __init__(self, logs_dir: Path, *, api_base: str, key: str, model: str, max_turns: int, temperature: float, max_tokens: int, **more: Any):
         super().__init__(logs_dir=logs_dir, **more)
-        self._url, self._key, self._max_turns = f"{api_base}/chat/completions", api_key, max_turns
+        self._url, self._key, self._max_turns = f"{api_base}/chat/completions", key, max_turns
         self._body = {"model": model, "temperature": temperature, "max_tokens": max_tokens}
 
     @staticmethod

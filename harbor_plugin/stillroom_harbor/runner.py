@@ -33,7 +33,7 @@ from harbor.models.trial.config import TrialConfig  # noqa: E402
 from harbor.trial.hooks import TrialEvent, TrialHookEvent  # noqa: E402
 from harbor.trial.trial import Trial  # noqa: E402
 
-from stillroom_harbor import agents, litellm_agents, runner_dir, speedups  # noqa: E402
+from stillroom_harbor import agents, document_agents, litellm_agents, runner_dir, speedups  # noqa: E402
 from stillroom_harbor.gateway_relay import use_gateway  # noqa: E402
 from stillroom_harbor.trial_secrets import redact, redact_files, use_secrets  # noqa: E402
 
@@ -167,6 +167,7 @@ def main() -> None:
     logging.getLogger("harbor").propagate = False
     speedups.apply()
     agents.apply()
+    document_agents.apply()
     root = os.environ.get("STILLROOM_SANDBOX_ROOT")
     runner_dir.sweep(Path(root) if root else None)
     gc.collect()

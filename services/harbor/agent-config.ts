@@ -18,7 +18,7 @@ export type AgentWiring = {
   readonly compaction: boolean;
 };
 
-/** The kwarg that carries a prompt to harbor's own agents: the runner takes it out and gives it to the agent (`agent_prompt.py`). */
+/** The kwarg that carries a prompt to harbor's own agents: the runner takes it out and gives it to the agent (`document_agents.py`). */
 export const PROMPT_KWARG = 'stillroom_prompt';
 const DEFAULT_INSTALLED_MODEL = `openai/\${STILLROOM_MODEL}`;
 
@@ -31,8 +31,7 @@ export function agentConfig(program: AgentProgram, wiring: AgentWiring): AgentCo
     case 'terminus-2':
       return told(terminusAgent({ ...wiring, collectRolloutDetails: true }), program, PROMPT_KWARG);
     case 'import': {
-      const key = { api_key: `\${STILLROOM_GATEWAY_KEY}` };
-      const kwargs = { api_base: apiBase, ...key, model, max_turns: maxTurns, temperature, max_tokens: maxTokens };
+      const kwargs = { api_base: apiBase, model, max_turns: maxTurns, temperature, max_tokens: maxTokens };
       return told({ import_path: program.importPath, kwargs }, filledIn(program, wiring), 'prompt');
     }
     case 'installed': {

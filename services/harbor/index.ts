@@ -1,6 +1,7 @@
 export { type AgentWiring, agentConfig } from './agent-config.ts';
 export { type AgentConfig, nopAgent, type TurnAgentOptions, turnAgent } from './agents.ts';
 export type { TestCounts } from './ctrf.ts';
+export { AGENT_CANNOT_PLAY, dryRunAgent } from './dry-run-agent.ts';
 export { BadHarborInput, RunnerDied, TrialCrashed, TrialRefused } from './errors.ts';
 export { hasNoNetwork, type JobTemplate, parseJobTemplate, readJobTemplate, resolveTasks, sandboxMode } from './job-template.ts';
 export { harborPython } from './python.ts';

@@ -17,6 +17,7 @@ export function residentRunner(projectRoot: string, stateDir: string): ResidentR
   const options = async () => ({
     python: await harborPython(projectRoot),
     pluginDir: join(projectRoot, 'harbor_plugin'),
+    agentsDir: join(stateDir, 'agents'),
     home: join(stateDir, 'harbor-home'),
   });
   const start = async () => HarborRunner.start(await options());

@@ -1,5 +1,6 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { delimiter } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { z } from 'zod';
@@ -31,6 +32,8 @@ export type RunnerProcessOptions = {
   readonly python: string;
   /** The folder that holds the `stillroom_harbor` package. */
   readonly pluginDir: string;
+  /** Where users keep agents of their own, as Python modules; it need not be there. */
+  readonly agentsDir?: string;
   /** A private HOME: harbor keeps caches there that processes must not share. */
   readonly home: string;
   /** Where sandboxes live; default: /dev/shm if there is one with room, else the temp directory. */
@@ -155,12 +158,12 @@ function parseLine(line: string): unknown {
   }
 }
 
-export function runnerEnv({ home, pluginDir, sandboxRoot, env }: RunnerProcessOptions): Record<string, string> {
+export function runnerEnv({ home, pluginDir, agentsDir, sandboxRoot, env }: RunnerProcessOptions): Record<string, string> {
   return {
     PATH: process.env.PATH ?? '/usr/bin:/bin',
     LANG: 'C.UTF-8',
     HOME: home,
-    PYTHONPATH: pluginDir,
+    PYTHONPATH: [pluginDir, ...(agentsDir === undefined ? [] : [agentsDir])].join(delimiter),
     PYTHONUNBUFFERED: '1',
     HARBOR_TELEMETRY: '0',
     LITELLM_LOCAL_MODEL_COST_MAP: 'True',

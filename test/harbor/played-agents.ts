@@ -92,7 +92,7 @@ export class PlayedAgents implements AsyncDisposable {
 
   /** Ids of a text as a model may sample it: markers as their tokens, the rest cut where no tokenizer would cut it. */
   async oddIds(text: string): Promise<Int32Array> {
-    const parts = text.match(/<\/?(?:think|tool_call)>|.{1,3}/gs) ?? [];
+    const parts = text.split(/(<\/?(?:think|tool_call)>)/).flatMap((part) => (part.startsWith('<') ? [part] : (part.match(/.{1,3}/gs) ?? [])));
     const ids = await Promise.all(parts.map((part) => this.tokenizer.encode(part)));
     return Int32Array.from([...ids.flatMap((each) => [...each]), this.tokenizer.tokenId('<|im_end|>') ?? -1]);
   }

@@ -21,8 +21,10 @@ export type AgentProgramFolder = {
 /** Qwen Code as a sandbox can be shown it, with this very Node. Fetched at the first use, with the user's own settings of npm; no script of it runs. */
 export async function qwenCode(): Promise<AgentProgramFolder> {
   const folder = join(HOME, `qwen-code-${VERSION}`);
-  const lock = () => (existsSync(folder) ? undefined : fetchInto(folder));
-  if (!existsSync(folder)) await withLock(`${folder}.lock`, async () => lock(), 'fetching of Qwen Code');
+  const fetchOnce = async () => {
+    if (!existsSync(folder)) await fetchInto(folder);
+  };
+  if (!existsSync(folder)) await withLock(`${folder}.lock`, fetchOnce, 'fetching of Qwen Code');
   const node = realpathSync(process.execPath);
   const bin = join(folder, 'bin');
   return { binds: [realpathSync(folder), dirname(node)], path: `${realpathSync(bin)}:${dirname(node)}:/usr/local/bin:/usr/bin:/bin` };
