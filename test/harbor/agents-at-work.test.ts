@@ -1,10 +1,13 @@
+import { chmod } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Datum } from '../../core/tokens/span.ts';
 import { buildDatums } from '../../core/tokens/datums.ts';
+import type { Datum } from '../../core/tokens/span.ts';
 import { type AgentProgramFolder, qwenCode } from '../support/qwen-code.ts';
 import { logprobOf } from '../support/scripted-service.ts';
 import { FETCH_LIMIT_MS } from '../support/tokenizers.ts';
 import { type Played, PlayedAgents, type Player } from './played-agents.ts';
+import { SANDBOX_MODE } from './setting.ts';
 import { TMUX_IS_HERE, terminusTurn } from './terminus-setting.ts';
 
 let agents: PlayedAgents;
@@ -56,10 +59,13 @@ const SEATS = Object.entries(PLAYERS).flatMap(([name, player]) => [
 describe.concurrent.each(SEATS)('%s, and a model that %s', (_, __, thought, player) => {
   test('solve the task; what is trained on is exactly what was sampled, in one fragment', async () => {
     const { says, ...rest } = player();
-    const { trial, said, prompts, episode, datums } = await agents.play({ ...rest, says: says.map((text) => thought + text) });
+    const { trial, said, prompts, episode, datums, key, files } = await agents.play({ ...rest, says: says.map((text) => thought + text) });
     expect(trial).toMatchObject({ reward: 1, exceptionType: null, exceptionMessage: null, calls: says.length, fragmentCauses: {} });
     expectExactly(datums, said);
     expect(episode?.spans.map(({ prompt }) => [...prompt])).toEqual(prompts.map((prompt) => [...prompt]));
+    expect(key).not.toBe('');
+    expect(files).toContain(trial.trialId);
+    expect(files.includes(key)).toBe(false);
   });
 });
 
@@ -76,3 +82,34 @@ test('ids that were made of text again are found out', async () => {
   expect(() => expectExactly(again.datums, said)).toThrow();
   expectExactly(played.datums, said);
 });
+
+describe.concurrent('a key that is refused', () => {
+  const outside = Object.entries(PLAYERS).filter(([name]) => !name.startsWith('a program'));
+  test.each(outside)('%s asks once, and the trial says nothing of the model', async (_, player) => {
+    const { trial, datums } = await agents.play({ ...player(), key: 'sr-of-another-trial' });
+    expect(trial).toMatchObject({ executed: false, reward: null, calls: 0, stopReason: 'error' });
+    expect(`${trial.exceptionType} ${trial.exceptionMessage}`).toMatch(/401|AuthenticationError/);
+    expect(datums).toEqual([]);
+    expect(agents.proxy.count(`/t/${trial.trialId}/`)).toBe(1);
+  });
+});
+
+if (SANDBOX_MODE === 'bwrap')
+  test('a program reaches the gateway from its sandbox, nothing else of this machine, and not even that once it has ended', async () => {
+    const { project, gateway, proxy } = agents;
+    const reach = (port: number | string) =>
+      `timeout 5 bash -c 'exec 3<>/dev/tcp/127.0.0.1/${port} && printf "GET /t/none/v1/models HTTP/1.1\\r\\nHost: gateway\\r\\n\\r\\n" >&3 && head -1 <&3' 2> /dev/null`;
+    const other = new URL(proxy.url).port;
+    const looks = `#!/bin/sh\n[ "$1" = --version ] && exec echo 1\n${reach(gateway.port)} > /app/gateway\n${reach(other)} > /app/other\ntrue\n`;
+    await project.file('programs/bin/qwen', looks);
+    await chmod(join(project.root, 'programs/bin/qwen'), 0o755);
+    await chmod(project.root, 0o755);
+    const grades = `grep -q 404 gateway && [ ! -s other ] && [ -z "$(${reach(gateway.port)})" ] && r=1 || r=0\necho $r > "$LOGS_DIR/verifier/reward.txt"\n`;
+    await project.task('b', { content: 'look around', testScript: grades });
+    const player = PLAYERS['a program in the sandbox']?.() ?? expect.fail('no such player');
+    const env = { PATH: `${join(project.root, 'programs/bin')}:/usr/bin:/bin` };
+    const agent = { ...(player.agent as object), env };
+    const { trial } = await agents.play({ agent, says: [], binds: [join(project.root, 'programs')], task: 'b' });
+    // It asked its model nothing, and was graded for what it left.
+    expect(trial).toMatchObject({ reward: 1, executed: true, calls: 0, spans: null, exceptionMessage: null });
+  });

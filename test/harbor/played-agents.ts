@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { expect } from 'vitest';
 import { ModelAccess } from '../../activities/model-access.ts';
 import { Renderers } from '../../activities/renderers.ts';
 import { createRolloutActivities, type RolloutDeps } from '../../activities/rollouts.ts';
@@ -16,9 +17,10 @@ import { HarborRunner, harborPython } from '../../services/harbor/index.ts';
 import { ModelFiles } from '../../services/hub/index.ts';
 import { PROJECT_ROOT } from '../../services/settings/index.ts';
 import { TinkerClient } from '../../services/tinker/index.ts';
+import { CountingProxy } from '../support/counting-proxy.ts';
 import { ScriptedService } from '../support/scripted-service.ts';
 import { testModel } from '../support/tokenizers.ts';
-import { PLUGIN_DIR, SANDBOX_MODE } from './setting.ts';
+import { everythingIn, PLUGIN_DIR, SANDBOX_MODE } from './setting.ts';
 
 const MODEL = 'Qwen/Qwen3-8B';
 const TURNS_MOST = 8;
@@ -38,7 +40,10 @@ export type Player = {
   readonly says: readonly string[];
   /** Host folders that the sandbox is shown. */
   readonly binds?: readonly string[];
-  readonly options?: { readonly secrets?: Readonly<Record<string, string>> };
+  /** Of the project; default `a`, which is solved when `map` is a copy of `sun`. */
+  readonly task?: string;
+  /** Instead of the trial's own key. */
+  readonly key?: string;
 };
 
 export type Played = {
@@ -50,8 +55,9 @@ export type Played = {
   readonly episode: Episode | null;
   /** What is trained on: made of the episode as the scoring activity does it. */
   readonly datums: readonly Datum[];
-  /** The trial's key and folder, before it is cleared away. */
+  /** The trial's key, and all that its files held. */
   readonly key: string;
+  readonly files: string;
 };
 
 /** Trials as a run has them: the real activity, harbor, sandbox, gateway and client, a real model's tokenizer, and a scripted Tinker service. */
@@ -59,14 +65,17 @@ export class PlayedAgents implements AsyncDisposable {
   readonly project: Project;
   readonly tokenizer: Tokenizer;
   readonly gateway: Gateway;
+  /** Before the gateway: what agents outside of sandboxes ask, they ask here. */
+  readonly proxy: CountingProxy;
   readonly runner: HarborRunner;
   readonly service: ScriptedService;
   readonly models: ModelAccess;
   readonly #rendererOf: RolloutDeps['rendererOf'];
   #count = 0;
 
-  private constructor(parts: Pick<PlayedAgents, 'project' | 'tokenizer' | 'gateway' | 'runner' | 'service'>, folder: string) {
-    ({ project: this.project, tokenizer: this.tokenizer, gateway: this.gateway, runner: this.runner, service: this.service } = parts);
+  private constructor(parts: Pick<PlayedAgents, 'project' | 'tokenizer' | 'gateway' | 'proxy' | 'runner' | 'service'>, folder: string) {
+    ({ project: this.project, tokenizer: this.tokenizer, gateway: this.gateway } = parts);
+    ({ proxy: this.proxy, runner: this.runner, service: this.service } = parts);
     this.models = new ModelAccess(() => TinkerClient.connect({ baseUrl: this.service.url, apiKey: 'tml-of-the-test' }));
     const files = new ModelFiles({ cacheDir: '/nowhere', endpoint: null, token: null, offline: true }, { [MODEL]: { folder } });
     this.#rendererOf = new Renderers({ objects: this.project.objects, files, tokenizerIn: async () => this.tokenizer }).of;
@@ -86,19 +95,23 @@ export class PlayedAgents implements AsyncDisposable {
       env: { PYTHONPATH: pythonPath },
     });
     const service = await ScriptedService.start([MODEL], tokenizer.tokenId('<|im_end|>') ?? -1);
-    const gateway = await startGateway({ host: '127.0.0.1', port: 0 });
-    return new PlayedAgents({ project, tokenizer, gateway, runner, service }, folder);
+    const proxy = await CountingProxy.start();
+    const gateway = await startGateway({ host: '127.0.0.1', port: 0, publicUrl: proxy.url });
+    proxy.target = gateway.localUrl;
+    return new PlayedAgents({ project, tokenizer, gateway, proxy, runner, service }, folder);
   }
 
   /** Ids of a text as a model may sample it: markers as their tokens, the rest cut where no tokenizer would cut it. */
   async oddIds(text: string): Promise<Int32Array> {
-    const parts = text.split(/(<\/?(?:think|tool_call)>)/).flatMap((part) => (part.startsWith('<') ? [part] : (part.match(/.{1,3}/gs) ?? [])));
+    const parts = text
+      .split(/(<\/?(?:think|tool_call)>)/)
+      .flatMap((part) => (part.startsWith('<') ? [part] : (part.match(/.{1,3}/gs) ?? [])));
     const ids = await Promise.all(parts.map((part) => this.tokenizer.encode(part)));
     return Int32Array.from([...ids.flatMap((each) => [...each]), this.tokenizer.tokenId('<|im_end|>') ?? -1]);
   }
 
   /** One trial to its end, of a run of its own. */
-  async play({ agent, says, binds = [], options = {} }: Player, deps: Partial<RolloutDeps> = {}): Promise<Played> {
+  async play({ agent, says, binds = [], task = 'a', key: otherKey }: Player): Promise<Played> {
     const name = `t${this.#count++}`;
     const { project, gateway, runner, models } = this;
     await project.file(`${name}.json`, JSON.stringify(template(binds)));
@@ -109,27 +122,29 @@ export class PlayedAgents implements AsyncDisposable {
     const said = await Promise.all(says.map((text) => this.oddIds(text)));
     const path = this.service.weights(name, said);
     let key = '';
+    let files = '';
     const { runTrial } = createRolloutActivities({
       ...project,
       models,
       gateway,
       rendererOf: this.#rendererOf,
       harbor: async () => ({
-        run: (trial, given) => {
-          key = given.secrets?.STILLROOM_GATEWAY_KEY ?? '';
-          return runner.run(trial, { ...given, ...options });
+        run: async (trial, given) => {
+          key = otherKey ?? given.secrets?.STILLROOM_GATEWAY_KEY ?? '';
+          const run = await runner.run(trial, { ...given, secrets: { STILLROOM_GATEWAY_KEY: key } });
+          files = await everythingIn(run.trialDir);
+          return run;
         },
       }),
       trialsDir: join(project.root, 'trials'),
       projectRoot: project.root,
       drain: new AbortController().signal,
-      ...deps,
     });
     const trial = await inActivity(name, 1, () =>
       runTrial({
         run: ref,
         trialId: `${record.trialPrefix}-s0001-000-0` as TrialId,
-        task: record.train[0] as (typeof record.train)[number],
+        task: record.train.find(({ id }) => id === task) ?? expect.fail(`no task ${task}`),
         who: 'student',
         model: { kind: 'sampler', model: MODEL, path, version: 'step-0001' },
         maxTurns: TURNS_MOST,
@@ -138,13 +153,13 @@ export class PlayedAgents implements AsyncDisposable {
     );
     const episode = trial.spans === null ? null : decodeEpisode(await project.blobs.get(trial.spans));
     const { datums } = buildDatums(episode === null ? [] : [episode], datumLimits(record.config));
-    return { trial, said, prompts: this.service.prompts(path), episode, datums, key };
+    return { trial, said, prompts: this.service.prompts(path), episode, datums, key, files };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.runner.close();
     await this.models[Symbol.asyncDispose]();
-    await Promise.all([this.gateway.close(), this.service[Symbol.asyncDispose]()]);
+    await Promise.all([this.gateway.close(), this.proxy[Symbol.asyncDispose](), this.service[Symbol.asyncDispose]()]);
     await this.project[Symbol.asyncDispose]();
   }
 }
