@@ -80,7 +80,7 @@ class ProcessEnvironment(BaseEnvironment):
 
     def door_to(self, host: str, port: int) -> AbstractAsyncContextManager[None]:
         """While it is open, what runs in the sandbox reaches `host`:`port` as 127.0.0.1:`port`, and nothing else outside."""
-        init_pid = getattr(self._session, "private_network_pid", None)
+        init_pid = self._session.private_network_pid if isinstance(self._session, BubblewrapSession) else None
         return nullcontext() if init_pid is None else relay(init_pid, host, port)
 
     def _validate_definition(self) -> None:
