@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { cancellationSignal } from '@temporalio/activity';
 import type { BlobRef } from '../core/ids.ts';
@@ -12,7 +11,7 @@ import type { Check } from '../core/run/results.ts';
 import type { ModelRef } from '../core/run/trial.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
 import type { Gateway } from '../services/gateway/index.ts';
-import { AGENT_CANNOT_PLAY, type AgentConfig, dryRunAgent, type TrialRun, trialConfig } from '../services/harbor/index.ts';
+import { AGENT_CANNOT_PLAY, type AgentConfig, dryRunAgent, removeTree, type TrialRun, trialConfig } from '../services/harbor/index.ts';
 import { SessionLost } from '../services/tinker/index.ts';
 import { agentWiring } from './agent-wiring.ts';
 import { whileBeating } from './beating.ts';
@@ -110,8 +109,12 @@ export function createSandboxActivities(deps: SandboxDeps) {
   };
 }
 
-async function dryRun(record: RunRecord, { harbor, trialsDir, projectRoot }: SandboxDeps): Promise<Check> {
+/** Its agent does nothing. Less than the workflow waits for this activity, so that the cause is told. */
+const DRY_RUN_LIMITS = { limitMs: 15 * 60_000, graceMs: 2 * 60_000 };
+
+async function dryRun(record: RunRecord, { harbor, trialsDir: place, projectRoot }: SandboxDeps): Promise<Check> {
   const name = 'dry-run trial';
+  const trialsDir = await place();
   const [task] = record.train;
   if (!task) return failed(name, 'the run has no training task');
   const trialName = `${record.trialPrefix}-nop-${randomUUID().slice(0, 8)}`;
@@ -125,8 +128,8 @@ async function dryRun(record: RunRecord, { harbor, trialsDir, projectRoot }: San
   });
   const runner = await harbor();
   const outcome = await runner
-    .run(config, { rewardKey: record.config.harbor.reward_key, secrets: NO_KEY, signal: cancellationSignal() })
-    .finally(() => rm(join(trialsDir, trialName), { recursive: true, force: true }));
+    .run(config, { rewardKey: record.config.harbor.reward_key, secrets: NO_KEY, limits: DRY_RUN_LIMITS, signal: cancellationSignal() })
+    .finally(() => removeTree(join(trialsDir, trialName)));
   if (outcome.exceptionType === AGENT_CANNOT_PLAY) return failed(name, `agent ${record.agent.name}: ${outcome.exceptionMessage}`);
   if (outcome.reward === null) return failed(name, `task ${task.id}: ${whyNoReward(outcome)}`);
   const ms = outcome.timings.totalMs ?? 0;

@@ -41,7 +41,7 @@ export function notRun(exceptionType: string, message: string): Outcome {
   };
 }
 
-/** The trial as history keeps it; its tokens go to the blob store. `calls` says what all its attempts took, `seen` what the last one saw. */
+/** The trial as history keeps it, without its files; its tokens go to the blob store. `calls` says what all its attempts took, `seen` what the last one saw. */
 export async function summarize(
   record: RunRecord,
   spec: TrialSpec,
@@ -58,6 +58,7 @@ export async function summarize(
     trialId: spec.trialId,
     taskId: spec.task.id,
     spans: spans.length > 0 ? await blobs.of(record.runId).put(encodeEpisode({ trial: spec.trialId, spans, stopReason })) : null,
+    files: null,
     reward: outcome.reward,
     executed: outcome.executed,
     passed: outcome.passed,

@@ -4,6 +4,7 @@ import { addAnswers } from './commands/answers.ts';
 import { addBlobs } from './commands/blobs.ts';
 import { addCheckpoints } from './commands/checkpoints.ts';
 import { addDemo } from './commands/demo.ts';
+import { addDoctor } from './commands/doctor.ts';
 import { addEstimate } from './commands/estimate.ts';
 import { addHarnessCommands } from './commands/harness.ts';
 import { addRuns } from './commands/runs.ts';
@@ -25,6 +26,7 @@ for (const add of [
   addDemo,
   addUp,
   addWorker,
+  addDoctor,
   addEstimate,
   addStart,
   addWatch,

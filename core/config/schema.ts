@@ -28,6 +28,7 @@ export const sections = {
     backend: z.enum(['local', 'e2b']).default('local'),
     reward_key: name.default('reward'),
     retries: atLeast(0).default(1),
+    keep_files: z.enum(['failed', 'all', 'none']).default('failed'),
   }),
   rollout: z.strictObject({
     max_turns: atLeast(1).default(100),

@@ -13,7 +13,7 @@ import type { Datum, Episode } from '../../core/tokens/span.ts';
 import { type Gateway, startGateway } from '../../services/gateway/index.ts';
 import { loadTokenizer } from '../../services/gateway/tokenizer/native.ts';
 import type { Tokenizer } from '../../services/gateway/tokenizer/tokenizer.ts';
-import { HarborRunner, harborPython } from '../../services/harbor/index.ts';
+import { HarborRunner, harborPython, TrialMemory } from '../../services/harbor/index.ts';
 import { ModelFiles } from '../../services/hub/index.ts';
 import { PROJECT_ROOT } from '../../services/settings/index.ts';
 import { TinkerClient } from '../../services/tinker/index.ts';
@@ -136,7 +136,9 @@ export class PlayedAgents implements AsyncDisposable {
           return run;
         },
       }),
-      trialsDir: join(project.root, 'trials'),
+      trialsDir: async () => join(project.root, 'trials'),
+      memory: new TrialMemory({ reserveBytes: 0 }),
+      runnerSecrets: [],
       projectRoot: project.root,
       drain: new AbortController().signal,
     });
