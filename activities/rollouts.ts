@@ -11,6 +11,7 @@ import {
   type AgentConfig,
   agentConfig,
   type HarborRunner,
+  hasNoNetwork,
   RunnerDied,
   removeTree,
   TrialCrashed,
@@ -159,7 +160,7 @@ async function tryAgainLater({ kind }: ModelFailure, told: string, calls: PaidCa
 const MOST_RUNNER_DEATHS = 3;
 
 /** Runs the trial in harbor. One that ends without a readable result is infra-failed, with what it sampled still paid for. */
-async function harborTrial(attempt: Attempt, { harbor, models, projectRoot }: RolloutDeps): Promise<Outcome> {
+async function harborTrial(attempt: Attempt, { gateway, harbor, models, projectRoot }: RolloutDeps): Promise<Outcome> {
   const { record, spec, name: trialName, trialsDir, session, calls, signal } = attempt;
   const runner = await harbor();
   const config = trialConfig({
@@ -167,7 +168,7 @@ async function harborTrial(attempt: Attempt, { harbor, models, projectRoot }: Ro
     trialName,
     trialsDir,
     template: record.jobTemplate,
-    agent: await agentFor(record, spec, session.apiBase, models),
+    agent: await agentFor(record, spec, session, models),
     timeouts: { agentMs: record.config.rollout.episode_timeout_s * 1000 },
   });
   try {
@@ -175,6 +176,7 @@ async function harborTrial(attempt: Attempt, { harbor, models, projectRoot }: Ro
       rewardKey: record.config.harbor.reward_key,
       maxTurns: spec.maxTurns,
       secrets: { STILLROOM_GATEWAY_KEY: session.apiKey },
+      gatewayUrl: gateway.localUrl,
       limits: trialLimits(config.agent.override_timeout_sec * 1000),
       signal,
       onMemory: attempt.used,
@@ -224,7 +226,10 @@ async function contextLimit({ config }: RunRecord, { model }: ModelRef, models: 
   return Math.min(config.rollout.context_budget_tokens, (await models.contextLimitTokens(model)) ?? Number.POSITIVE_INFINITY);
 }
 
-async function agentFor(record: RunRecord, { model, maxTurns }: TrialSpec, apiBase: string, models: ModelAccess): Promise<AgentConfig> {
+async function agentFor(record: RunRecord, spec: TrialSpec, session: GatewaySession, models: ModelAccess): Promise<AgentConfig> {
+  const { agent, config, jobTemplate } = record;
+  const { model, maxTurns } = spec;
   const seat = { model: model.model, maxTurns, contextLimitTokens: await contextLimit(record, model, models) };
-  return agentConfig(record.agent, { ...agentWiring(record.config, seat), apiBase });
+  const inside = agent.runtime === 'installed' && hasNoNetwork(jobTemplate);
+  return agentConfig(agent, { ...agentWiring(config, seat), apiBase: inside ? session.sandboxApiBase : session.apiBase });
 }

@@ -44,6 +44,11 @@ class BubblewrapSession:
         pid = self._life.init_pid if self._life else None
         return [] if pid is None else [pid]
 
+    @property
+    def private_network_pid(self) -> int | None:
+        """A process in the sandbox's own network; None while it has none: not started, or it shares the host's."""
+        return None if self._network or self._life is None else self._life.init_pid
+
     async def start(self) -> None:
         """Raises RuntimeError with bubblewrap's own words if the machine refuses the sandbox."""
         if self._stopped:

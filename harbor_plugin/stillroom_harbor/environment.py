@@ -17,6 +17,7 @@ import asyncio
 import os
 import re
 import tempfile
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from stillroom_harbor.bubblewrap import BubblewrapSession
 from stillroom_harbor.bwrap_options import SYSTEM_DIRS
 from stillroom_harbor.disk_use import is_ram_disk
 from stillroom_harbor.files import SandboxFiles
+from stillroom_harbor.gateway_relay import relay
 from stillroom_harbor.guard import Guard
 from stillroom_harbor.limits import Limits, parse_limits
 from stillroom_harbor.memory import Watch, watch
@@ -85,6 +87,14 @@ class ProcessEnvironment(BaseEnvironment):
     def capabilities(self) -> EnvironmentCapabilities:
         # Plain mode accepts tasks that forbid the network: who asks for it by name has been told that nothing is enforced.
         return EnvironmentCapabilities(disable_internet=True, mounted=False)
+
+    #: Nothing of the system can be written here, and there is no network: an agent's program is shown by `read_only_binds`.
+    installs_agents = False
+
+    def door_to(self, host: str, port: int) -> AbstractAsyncContextManager[None]:
+        """While it is open, what runs in the sandbox reaches `host`:`port` as 127.0.0.1:`port`, and nothing else outside."""
+        init_pid = self._session.private_network_pid if isinstance(self._session, BubblewrapSession) else None
+        return nullcontext() if init_pid is None else relay(init_pid, host, port)
 
     def _validate_definition(self) -> None:
         """Nothing here: an error in the constructor would abort sibling trials, so `start` refuses instead."""

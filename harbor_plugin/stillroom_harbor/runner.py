@@ -1,7 +1,8 @@
 """Resident runner: many trials in one process, JSON lines in and out. `python -m stillroom_harbor.runner`
 
-In (stdin): {"op": "run", "id", "config": TrialConfig, "secrets": {NAME: value}, "events": bool} · {"op": "cancel", "id"} ·
-{"op": "ping"} · end of file = cancel all, clean up, exit. `secrets` never reach a file: the agent reads them in memory.
+In (stdin): {"op": "run", "id", "config": TrialConfig, "secrets": {NAME: value}, "gateway": URL | null, "events": bool} ·
+{"op": "cancel", "id"} · {"op": "ping"} · end of file = cancel all, clean up, exit. `secrets` never reach a file: the agent reads them in memory.
+`gateway` (http://HOST:PORT) is where a program in a sandbox without network may connect to, and the only place.
 
 Out (stdout, nothing else is ever printed there):
 {"type": "ready", "pid", "harborVersion"}                 once, when trials can be sent
@@ -34,7 +35,8 @@ from harbor.models.trial.config import TrialConfig  # noqa: E402
 from harbor.trial.hooks import TrialEvent, TrialHookEvent  # noqa: E402
 from harbor.trial.trial import Trial  # noqa: E402
 
-from stillroom_harbor import document_agents, environments, litellm_agents, memory, runner_dir, speedups, watchdog  # noqa: E402
+from stillroom_harbor import agents, document_agents, environments, litellm_agents, memory, runner_dir, speedups, watchdog  # noqa: E402
+from stillroom_harbor.gateway_relay import use_gateway  # noqa: E402
 from stillroom_harbor.sweep import sweep_all  # noqa: E402
 from stillroom_harbor.trial_secrets import redact, redact_files, use_secrets  # noqa: E402
 from stillroom_harbor.watchdog import Watchdog  # noqa: E402
@@ -129,7 +131,7 @@ class Runner:
         trial_dir = config.trials_dir / config.trial_name
         if identity in self._trials or trial_dir in self._dirs:
             raise ValueError(f"trial {identity} in {trial_dir} is already running")
-        task = asyncio.create_task(self._trial(identity, config, request.get("secrets") or {}, bool(request.get("events"))))
+        task = asyncio.create_task(self._trial(identity, config, request))
         self._trials[identity] = task
         self._names[identity] = config.trial_name
         self._dirs.add(trial_dir)
@@ -141,8 +143,9 @@ class Runner:
         if task.cancelled():  # before its first step, so that it could not say so itself
             self._end(identity, type="failed", kind="cancelled", error="cancelled before it began")
 
-    async def _trial(self, identity: str, config: TrialConfig, secrets: dict[str, str], events: bool) -> None:
-        use_secrets(secrets)
+    async def _trial(self, identity: str, config: TrialConfig, request: dict[str, Any]) -> None:
+        use_secrets(request.get("secrets") or {})
+        use_gateway(request.get("gateway"))
         watchdog.trial.set(identity)
         trial_dir = config.trials_dir / config.trial_name
         kind, trial = "bad-trial", None
@@ -155,7 +158,7 @@ class Runner:
             kind = "bad-trial"
             trial = await Trial.create(config)
             kind = "crashed"
-            for event in TrialEvent if events else ():
+            for event in TrialEvent if request.get("events") else ():
                 trial.add_hook(event, self._hook(identity))
             try:
                 await trial.run()
@@ -190,7 +193,7 @@ def main() -> None:
     # A trial's own log file gets everything; the runner's stderr only what nobody else records.
     logging.getLogger("harbor").propagate = False
     speedups.apply()
-    litellm_agents.apply()
+    agents.apply()
     document_agents.apply()
     sweep_all()
     gc.collect()

@@ -7,7 +7,15 @@ export type { TestCounts } from './ctrf.ts';
 export { AGENT_CANNOT_PLAY, dryRunAgent } from './dry-run-agent.ts';
 export { type EnvironmentReport, type HarborReport, probeHarbor } from './environments-probe.ts';
 export { BadHarborInput, RunnerDied, TrialCrashed, TrialRefused } from './errors.ts';
-export { type JobTemplate, parseJobTemplate, readJobTemplate, resolveTasks, sandboxMode, TEMPLATE_KEYS } from './job-template.ts';
+export {
+  hasNoNetwork,
+  type JobTemplate,
+  parseJobTemplate,
+  readJobTemplate,
+  resolveTasks,
+  sandboxMode,
+  TEMPLATE_KEYS,
+} from './job-template.ts';
 export { harborPython } from './python.ts';
 export { removeTree } from './remove-tree.ts';
 export { type ResidentRunner, residentRunner } from './resident.ts';

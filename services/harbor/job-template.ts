@@ -153,6 +153,11 @@ export function sandboxMode(template: JobTemplate): 'bwrap' | 'plain' | null {
   return environment.kwargs?.mode === 'plain' ? 'plain' : 'bwrap';
 }
 
+/** Whether agents' programs run in process sandboxes that have no network. */
+export function hasNoNetwork(template: JobTemplate): boolean {
+  return sandboxMode(template) === 'bwrap' && template.environment.kwargs?.network !== true;
+}
+
 function fieldOf(path: readonly PropertyKey[]): string {
   return path.length === 0 ? '(whole file)' : path.map(String).join('.');
 }

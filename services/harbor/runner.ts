@@ -19,6 +19,11 @@ const LONGEST_PAUSE_MS = 10_000;
 export type RunTrialOptions = TrialReading & {
   /** Values the agent reads in memory, e.g. `STILLROOM_GATEWAY_KEY`; they are never written to a file. */
   readonly secrets?: Readonly<Record<string, string>>;
+  /**
+   * `http://HOST:PORT`: the only place that an agent's program in a sandbox without network may connect to, as 127.0.0.1:PORT, while the
+   * agent runs. Absent: nowhere.
+   */
+  readonly gatewayUrl?: string;
   /** Aborting cancels the trial; `run` rejects with the signal's reason once the sandbox is gone. */
   readonly signal?: AbortSignal;
   /** Ends a trial that does not end by itself. Default: it is waited for. */
@@ -82,7 +87,8 @@ export class HarborRunner implements AsyncDisposable {
       watches.defer(() => watch[Symbol.dispose]());
       this.#waiting.set(id, waitingFor(process, options, watch, resolve, reject));
       if (!process.alive) return reject(process.death());
-      process.send({ op: 'run', id, config, secrets: options.secrets ?? {}, events: true });
+      const { secrets = {}, gatewayUrl: gateway = null } = options;
+      process.send({ op: 'run', id, config, secrets, gateway, events: true });
     });
     return { ...this.#unsecret(readTrial(await readTrialFiles(trialDir), options)), trialDir };
   }
