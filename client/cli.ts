@@ -10,6 +10,7 @@ import { addHarnessCommands } from './commands/harness.ts';
 import { addRuns } from './commands/runs.ts';
 import { addStart } from './commands/start.ts';
 import { addStatus } from './commands/status.ts';
+import { addTrial } from './commands/trial.ts';
 import { addUp } from './commands/up.ts';
 import { addWatch } from './commands/watch.ts';
 import { addWorker } from './commands/worker.ts';
@@ -32,6 +33,7 @@ for (const add of [
   addWatch,
   addStatus,
   addCheckpoints,
+  addTrial,
   addAnswers,
   addRuns,
   addBlobs,
