@@ -90,7 +90,7 @@ const OUTCOME: TrialRun = {
   retry: 'never',
   exceptionType: null,
   exceptionMessage: null,
-  graderFailed: false,
+  fault: null, setAside: null,
   stopReason: 'done',
   agentTurns: 3,
   tests: null,

@@ -1,7 +1,8 @@
 export { type AgentConfig, nopAgent, type TurnAgentOptions, turnAgent } from './agents.ts';
 export type { TestCounts } from './ctrf.ts';
-export { BadHarborInput, RunnerDied, TrialCrashed, TrialRefused } from './errors.ts';
+export { BadHarborInput, ForeignResult, RunnerDied, TrialCrashed, TrialRefused } from './errors.ts';
 export { type JobTemplate, parseJobTemplate, readJobTemplate, resolveTasks, sandboxMode } from './job-template.ts';
+export { EXCEPTIONS, type ExceptionRow, exceptionRow } from './outcome-table.ts';
 export { harborPython } from './python.ts';
 export { type ResidentRunner, residentRunner } from './resident.ts';
 export type { TrialTimings } from './result-json.ts';

@@ -11,11 +11,20 @@ export async function readTrialFiles(trialDir: string): Promise<TrialFiles> {
   const result = await readFile(join(trialDir, 'result.json'), 'utf8').catch((error: Error) => {
     throw new TrialCrashed(`the trial left no result: ${error.message}`);
   });
-  const [testReport, trajectory] = await Promise.all([
+  const [testReport, trajectory, rewardFile] = await Promise.all([
     readReport(join(trialDir, 'verifier/ctrf.json')),
     readReport(join(trialDir, 'agent/trajectory.json')),
+    firstThere(trialDir, REWARD_FILES),
   ]);
-  return { result, testReport, trajectory };
+  return { result, testReport, trajectory, rewardFile };
+}
+
+/** Files in which a grader leaves its reward, in the order in which harbor looks for them. */
+const REWARD_FILES = ['verifier/reward.json', 'verifier/reward.txt'];
+
+async function firstThere(trialDir: string, paths: readonly string[]): Promise<string | null> {
+  const found = await Promise.all(paths.map((path) => stat(join(trialDir, path)).catch(() => null)));
+  return paths.find((_, place) => found[place]?.isFile()) ?? null;
 }
 
 /** Null when there is none, or none of use. */
