@@ -1,18 +1,42 @@
+import { randomUUID } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/common';
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it as inTurn } from 'vitest';
 import { NO_USAGE } from '../../core/measures/usage.ts';
 import { importedOf } from '../../core/run/testing/facts.ts';
 import type { TrialSpec, TrialSummary } from '../../core/run/trial.ts';
 import { resumeUpdate, statusQuery } from '../../workflows/messages.ts';
-import { localServer } from './environment.ts';
+import { activitiesByRun } from './by-run.ts';
+import { localServer, withWorkers } from './environment.ts';
 import { trialFor } from './facts.ts';
-import type { AllActivities } from './fake-activities.ts';
-import { ask, replay, resolvedAs, serverOfFile, startIn, waitsFor } from './runs.ts';
+import { type AllActivities, fakeActivities } from './fake-activities.ts';
+import { ask, type Handle, INPUT, replay, resolvedAs, serverOfFile, waitsFor } from './runs.ts';
 
 /** Failures in a row for one cause end a run: nothing more is started, and nothing that was paid for is lost. */
 
 const env = serverOfFile(localServer);
-const run = startIn(env);
+const worlds = new Map<string, AllActivities>();
+const over = Promise.withResolvers<void>();
+let workers: Promise<void>;
+beforeAll(() => {
+  workers = withWorkers(
+    env(),
+    activitiesByRun((id) => worlds.get(id)),
+    () => over.promise,
+  );
+});
+afterAll(() => {
+  over.resolve();
+  return workers;
+}, 60_000);
+
+/** Starts a run with the activities that a test names; one set of workers is there for all. */
+async function run(activities: Partial<AllActivities>, test: (handle: Handle) => Promise<unknown>): Promise<void> {
+  const workflowId = `run-${randomUUID()}`;
+  worlds.set(workflowId, fakeActivities(activities));
+  await test((await env().client.workflow.start('distill', { taskQueue: 'stillroom', workflowId, args: [INPUT] })) as Handle);
+}
+
+const it = inTurn.concurrent;
 
 const imported = { importedBaselines: { teacher: importedOf('teacher', 'teacher'), student: importedOf('student-before', 'student') } };
 /** Eight trials in a step, one at a time, each tried once. */
