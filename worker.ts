@@ -1,5 +1,4 @@
 import { mkdirSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Worker } from '@temporalio/worker';
 import { beatAlways } from './activities/beating.ts';
@@ -14,10 +13,10 @@ import { keepQueueOf } from './core/training/keep-queue.ts';
 import { BlobStore } from './services/blobs/blob-store.ts';
 import { openObjectStore } from './services/blobs/open.ts';
 import { startGateway } from './services/gateway/index.ts';
-import { makeScratchDir, residentRunner, scratchRoot } from './services/harbor/index.ts';
+import { residentRunner, TrialFolders, TrialMemory } from './services/harbor/index.ts';
 import { hubAccess, ModelFiles } from './services/hub/index.ts';
 import { death, endWithParent } from './services/processes/index.ts';
-import { type AppSettings, cannotListen, PROJECT_ROOT, type Role, readWorkerFlags } from './services/settings/index.ts';
+import { type AppSettings, cannotListen, PROJECT_ROOT, type Role, readWorkerFlags, runnerVariables } from './services/settings/index.ts';
 import { guardResults } from './services/temporal/activity-guards.ts';
 import { deploymentOf } from './services/temporal/deployment.ts';
 import { drainOnSignals } from './services/temporal/draining.ts';
@@ -82,8 +81,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
   }
 
   if (roles.includes('rollouts')) {
-    const trialsDir = await makeScratchDir(await scratchRoot());
-    cleanup.defer(() => rm(trialsDir, { recursive: true, force: true }));
+    const folders = cleanup.use(new TrialFolders());
     const { publicUrl, ...listens } = settings.gateway;
     const starting = startGateway({ ...listens, ...(publicUrl === undefined ? {} : { publicUrl }) });
     const gateway = cleanup.use(
@@ -91,13 +89,15 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
         throw cannotListen(settings.gateway, cause);
       }),
     );
-    const harbor = residentRunner(PROJECT_ROOT, stateDir);
-    cleanup.defer(async () => (await harbor.started())?.close());
+    const variables = runnerVariables(settings.harbor.passEnv, process.env);
+    const harbor = cleanup.use(residentRunner({ projectRoot: PROJECT_ROOT, stateDir, variables }));
     const deps = {
       ...shared,
       gateway,
       harbor: harbor.get,
-      trialsDir,
+      trialsDir: folders.place,
+      memory: new TrialMemory({ reserveBytes: settings.workers.memoryReserveMb * 2 ** 20 }),
+      runnerSecrets: variables.secrets,
       projectRoot: PROJECT_ROOT,
       drain: draining.signal,
     };

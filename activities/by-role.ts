@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { servingEndpointOf } from '../core/promotion/handoff.ts';
-import { HarnessDocument } from '../core/run/agents.ts';
+import { StoredHarness } from '../core/run/harness-document.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
 import { type AppSettings, PROJECT_ROOT } from '../services/settings/index.ts';
@@ -49,7 +49,7 @@ export function controlActivities({ settings, stateDir, ...shared }: ControlDeps
   const gates = new GateBook(objects);
   const shelf = (name: ShelfName) => openShelf(name, stateDir, settings.blobStore, objects);
   const stored = { ...shared, folderOf: runFiles(objects, PROJECT_ROOT) };
-  const harnesses = new HarnessStore(shelf('harnesses'), HarnessDocument);
+  const harnesses = new HarnessStore(shelf('harnesses'), StoredHarness);
   return {
     ...createInputActivities({ ...shared, projectRoot: PROJECT_ROOT, settings, harnesses }),
     ...createKeptTrialsActivities(shared),

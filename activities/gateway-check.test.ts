@@ -15,7 +15,7 @@ async function checks(publicUrl?: string): Promise<readonly Check[]> {
     harbor: async () => {
       throw new Error('harbor was asked');
     },
-    trialsDir: project.root,
+    trialsDir: async () => project.root,
     projectRoot: project.root,
     gateway: publicUrl === undefined ? {} : { publicUrl },
   });

@@ -110,7 +110,7 @@ describe('a run that can start', () => {
       await project.harnesses.save({ runtime: 'turn', kwargs: { stop_word } }, { name: 'mine', key: stop_word });
     const [first, champion] = [await project.resolve({ agent: 'mine@v1' }), await project.resolve({ agent: 'mine' }, { runId: 'second' })];
     expect(first.agent).toMatchObject({ name: 'mine', ref: 'v1', kwargs: { stop_word: 'bye' } });
-    expect(champion.agent).toMatchObject({ ref: 'v2', importPath: first.agent.importPath, kwargs: { stop_word: 'ciao' } });
+    expect(champion.agent).toMatchObject({ ref: 'v2', runtime: 'turn', kwargs: { stop_word: 'ciao' } });
     expect(champion.agent.hash).not.toBe(first.agent.hash);
     expect(champion.protocolHash).not.toBe(first.protocolHash);
   });
@@ -179,7 +179,12 @@ describe('what a run cannot start from', () => {
     ],
     ['e2b in the config', { config: CONFIG.replace('[harbor]', '[harbor]\nbackend = "e2b"') }, /^config: config: harbor\.backend asks for/],
     ['e2b in the input', { backend: 'e2b' }, /^backend: e2b sandboxes are not built yet/],
-    ['agent pi', { agent: 'pi' }, /^agent: agent pi is not built yet; there is: turn$/],
+    ['a version of the built-in agent', { agent: 'pi@v1' }, /^agent: agent pi has no version v1: pi is always the built-in agent$/],
+    [
+      'compaction by an agent that cannot',
+      { config: CONFIG.replace('[rollout]', '[rollout]\ncompaction = true') },
+      /^agent: rollout\.compaction is true, and the agent turn cannot summarise its history/,
+    ],
     ['an unknown agent', { agent: 'mine@v3' }, /^agent: there is no agent mine$/],
     ['a run to start from that never was', { from: 'other' }, /^from: the store knows no run other$/],
     ['weights to start from that cannot be trained', { from: 'tinker://m/sampler_weights/x' }, /^from: .*sampled from, not trained on/],

@@ -100,7 +100,12 @@ export class PaidCalls {
 
   /** Attempts that ended because the model answered wrongly. */
   get failures(): number {
-    return this.entries.filter(({ type }) => type === 'failing').length;
+    return this.entries.filter((entry) => entry.type === 'failing' && entry.cause === undefined).length;
+  }
+
+  /** Attempts that ended because the harbor runner which they were in died. */
+  get runnerDeaths(): number {
+    return this.entries.filter((entry) => entry.type === 'failing' && entry.cause === 'runner').length;
   }
 
   /** All calls, those of earlier attempts included. */
@@ -154,6 +159,10 @@ export class PaidCalls {
 
   async noteFailing(): Promise<void> {
     await this.enter({ type: 'failing' });
+  }
+
+  async noteRunnerDeath(): Promise<void> {
+    await this.enter({ type: 'failing', cause: 'runner' });
   }
 
   /** Ends the work: later attempts get this result and do nothing. @throws StaleAttempt */

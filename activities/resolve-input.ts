@@ -1,6 +1,9 @@
 import { join, relative } from 'node:path';
-import { AgentRefused, findAgent, type HarnessDocument } from '../core/run/agents.ts';
+import { agentMisfit, agentWarnings } from '../core/run/agent-fits.ts';
+import { programText } from '../core/run/agent-program.ts';
+import { AgentRefused, findAgent } from '../core/run/agents.ts';
 import { oversizedBatches, oversizedTaskLists } from '../core/run/batch-sizes.ts';
+import type { StoredHarness } from '../core/run/harness-document.ts';
 import type { PinnedAgent } from '../core/run/pinned-run.ts';
 import type { StartInput } from '../core/run/start-input.ts';
 import type { PinnedTask } from '../core/run/trial.ts';
@@ -28,7 +31,7 @@ export type ResolveDeps = {
   readonly objects: ObjectStore;
   readonly projectRoot: string;
   readonly settings: Pick<AppSettings, 'runRoot' | 'taskQueues'>;
-  readonly harnesses: HarnessStore<HarnessDocument>;
+  readonly harnesses: HarnessStore<StoredHarness>;
 };
 
 /** Everything that a run depends on, read and checked. @throws InputProblem */
@@ -39,6 +42,8 @@ export async function resolveInput(
   if (input.backend === 'e2b') throw new InputProblem('backend', 'e2b sandboxes are not built yet: use local');
   const agent = await agentNamed(input.agent, harnesses);
   const config = await readConfig(projectRoot, input);
+  const misfit = agentMisfit(agent, config.parsed);
+  if (misfit !== null) throw new InputProblem('agent', misfit);
   const taskIds = await readTaskIds(projectRoot, input.taskIds, 'taskIds');
   const holdoutTaskIds = await readTaskIds(projectRoot, input.holdoutTaskIds, 'holdoutTaskIds');
   const ids = { taskIds: taskIds.ids, holdoutTaskIds: holdoutTaskIds.ids };
@@ -69,7 +74,12 @@ export async function resolveInput(
     branch: from?.branch ?? null,
     importedBaselines: baselines.evaluations,
     protocolHash: protocolOf(config.parsed, agent, holdout),
-    warnings: [...warningsFor(config.parsed, jobTemplate, holdout.length), ...baselines.warnings, ...(from?.warnings ?? [])],
+    warnings: [
+      ...agentWarnings(agent, config.parsed),
+      ...warningsFor(config.parsed, jobTemplate, holdout.length),
+      ...baselines.warnings,
+      ...(from?.warnings ?? []),
+    ],
     fileHashes: {
       config: sha256(config.text),
       taskIds: sha256(taskIds.text),
@@ -97,11 +107,10 @@ async function chosenDir(projectRoot: string, runDir: string): Promise<string> {
   }
 }
 
-async function agentNamed(given: string, harnesses: HarnessStore<HarnessDocument>): Promise<PinnedAgent> {
+async function agentNamed(given: string, harnesses: HarnessStore<StoredHarness>): Promise<PinnedAgent> {
   try {
-    const { ref, ...agent } = await findAgent(given, (name, ref) => harnesses.load(name, ref));
-    const { name, importPath, kwargs } = agent;
-    return { ...agent, ref, hash: sha256(JSON.stringify({ name, importPath, kwargs })) };
+    const agent = await findAgent(given, (name, ref) => harnesses.load(name, ref));
+    return { ...agent, hash: sha256(programText(agent)) };
   } catch (error) {
     if (error instanceof AgentRefused || error instanceof StoreError || error instanceof StoreDamaged)
       throw new InputProblem('agent', error.message);

@@ -1,16 +1,29 @@
-import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import { gradedScore } from '../core/measures/batch-stats.ts';
 import type { ModelRef, TrialSpec, TrialSummary } from '../core/run/trial.ts';
+import { trialLimits } from '../core/run/trial-time.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
 import { checkSample, type Gateway, type GatewaySession, type ModelFailure, type TrialRecord } from '../services/gateway/index.ts';
-import { type AgentConfig, type HarborRunner, TrialCrashed, trialConfig } from '../services/harbor/index.ts';
+import {
+  type AgentConfig,
+  agentConfig,
+  type HarborRunner,
+  hasNoNetwork,
+  RunnerDied,
+  removeTree,
+  TrialCrashed,
+  type TrialMemory,
+  trialConfig,
+} from '../services/harbor/index.ts';
+import { agentWiring } from './agent-wiring.ts';
 import { whileBeating } from './beating.ts';
 import { billingPause } from './billing.ts';
 import { attemptSignal, workerShutdown } from './handover.ts';
+import { keepFiles } from './keep-files.ts';
+import { MemoryTurn } from './memory-turn.ts';
 import { forGateway, type ModelAccess } from './model-access.ts';
 import { openBook, type PaidCalls, unforked } from './paid-calls.ts';
 import { recordedSampler } from './recorded-sampler.ts';
@@ -29,8 +42,11 @@ export type RolloutDeps = {
   readonly rendererOf: RendererOf;
   readonly gateway: Gateway;
   readonly harbor: () => Promise<Pick<HarborRunner, 'run'>>;
-  /** Where harbor keeps trial folders while they run. */
-  readonly trialsDir: string;
+  /** Where harbor keeps the folder of the next trial while it runs; fails where there is no room. */
+  readonly trialsDir: () => Promise<string>;
+  readonly memory: Pick<TrialMemory, 'turn'>;
+  /** Values of the runner's environment that must not be in what a trial leaves. */
+  readonly runnerSecrets: readonly string[];
   readonly projectRoot: string;
   /** Aborts when this worker is told to end: its trials are handed over. */
   readonly drain: AbortSignal;
@@ -38,7 +54,7 @@ export type RolloutDeps = {
 export type RolloutActivities = ReturnType<typeof createRolloutActivities>;
 
 export function createRolloutActivities(deps: RolloutDeps) {
-  const { records, objects, models, drain } = deps;
+  const { records, objects, models, memory, drain } = deps;
   return {
     /**
      * Runs one attempt at one task in a sandbox, its agent talking to `spec.model` through the gateway. When an earlier attempt at the
@@ -47,48 +63,82 @@ export function createRolloutActivities(deps: RolloutDeps) {
      */
     async runTrial(spec: TrialSpec): Promise<TrialSummary> {
       const record = await records.load(spec.run);
-      return whileBeating(async () => {
+      const turn = new MemoryTurn(memory, drain);
+      const work = async () => {
         if (drain.aborted) throw workerShutdown();
-        return unforked(async () => {
-          const calls = await openBook(objects, record.runId, { of: spec.trialId, kind: 'sample' });
-          // No schema: `finish` below entered it, in this form.
-          return calls.finished ? (calls.finished.result as TrialSummary) : runAttempt(record, spec, calls, deps);
-        });
-      }, models.longestWait);
+        const calls = await openBook(objects, record.runId, { of: spec.trialId, kind: 'sample' });
+        // No schema: `finish` below entered it, in this form.
+        if (calls.finished) return calls.finished.result as TrialSummary;
+        await turn.begun();
+        return runAttempt(record, spec, calls, turn, deps);
+      };
+      try {
+        return await whileBeating(
+          () => unforked(work),
+          () => turn.wait() ?? models.longestWait(),
+        );
+      } finally {
+        turn.end();
+      }
     },
   };
 }
 
-async function runAttempt(record: RunRecord, spec: TrialSpec, calls: PaidCalls, deps: RolloutDeps): Promise<TrialSummary> {
-  const { blobs, gateway, trialsDir, drain } = deps;
+async function runAttempt(
+  record: RunRecord,
+  spec: TrialSpec,
+  calls: PaidCalls,
+  { used }: MemoryTurn,
+  deps: RolloutDeps,
+): Promise<TrialSummary> {
+  const { blobs, gateway, drain } = deps;
   const name = calls.epoch === 1 ? spec.trialId : (`${spec.trialId}-a${calls.epoch}` as typeof spec.trialId);
+  const trialsDir = await deps.trialsDir();
   await using session = gateway.open(await sessionOptions(record, spec, name, calls, deps));
   using attempt = attemptSignal(drain, calls);
+  const attempted = { record, spec, name, trialsDir, session, calls, signal: attempt.signal, used };
   try {
-    const outcome = await harborTrial(record, spec, name, session, attempt.signal, deps);
+    const outcome = await harborTrial(attempted, deps);
     await session[Symbol.asyncDispose]();
     await calls.quiet();
     if (calls.stale) throw calls.stale;
     const seen = session.record();
-    const failure = lastingFailure(seen);
-    // What the infrastructure broke stays for a person to look at, as long as this worker lives.
-    if (outcome.executed || failure) await removeTrial(trialsDir, name);
-    if (!failure) return await calls.finish(await summarize(record, spec, outcome, seen, calls, blobs));
-    const told = `the model failed during trial ${name}: ${failure.message}`;
-    if (failure.kind === 'unpaid') throw billingPause(told, paidIn(record, spec, seen, calls));
-    await tryAgainLater(failure, told, calls);
-    return await calls.finish(await summarize(record, spec, notRun('ModelUnavailable', told), seen, calls, blobs));
+    const ended = (await afterFailure(attempted, seen)) ?? outcome;
+    const summary = await summarize(record, spec, ended, seen, calls, blobs);
+    return await calls.finish({ ...summary, files: await keepFiles(attempted, summary, deps) });
   } catch (error) {
-    await removeTrial(trialsDir, name);
     if (!cancellationSignal().aborted || drain.aborted) throw error;
     await session[Symbol.asyncDispose]();
     await calls.quiet();
     // What it took is paid for, though nothing is made of it.
     throw new CancelledFailure(`trial ${name} was cancelled`, [paidIn(record, spec, session.record(), calls)]);
+  } finally {
+    await removeTree(join(trialsDir, name));
   }
 }
 
-const removeTrial = (trialsDir: string, name: string) => rm(join(trialsDir, name), { recursive: true, force: true });
+/** One attempt at a trial, with what it runs in. */
+export type Attempt = {
+  readonly record: RunRecord;
+  readonly spec: TrialSpec;
+  /** Of the trial's folder and its sandbox: another one in each attempt. */
+  readonly name: TrialSpec['trialId'];
+  readonly trialsDir: string;
+  readonly session: GatewaySession;
+  readonly calls: PaidCalls;
+  readonly signal: AbortSignal;
+  readonly used: (bytes: number) => void;
+};
+
+/** What a model's failure makes of the trial: null where it had none that lasted. Throws to have another attempt made. */
+async function afterFailure({ record, spec, name, calls }: Attempt, seen: TrialRecord): Promise<Outcome | null> {
+  const failure = lastingFailure(seen);
+  if (failure === null) return null;
+  const told = `the model failed during trial ${name}: ${failure.message}`;
+  if (failure.kind === 'unpaid') throw billingPause(told, paidIn(record, spec, seen, calls));
+  await tryAgainLater(failure, told, calls);
+  return notRun('ModelUnavailable', told);
+}
 
 /** An error on the model's side that the agent did not get over. */
 function lastingFailure({ failure, calls }: TrialRecord): ModelFailure | null {
@@ -106,22 +156,19 @@ async function tryAgainLater({ kind }: ModelFailure, told: string, calls: PaidCa
   throw ApplicationFailure.retryable(told, 'ModelUnavailable');
 }
 
+/** A trial whose runner died so often is perhaps what kills it, or no runner can live here. */
+const MOST_RUNNER_DEATHS = 3;
+
 /** Runs the trial in harbor. One that ends without a readable result is infra-failed, with what it sampled still paid for. */
-async function harborTrial(
-  record: RunRecord,
-  spec: TrialSpec,
-  trialName: string,
-  session: GatewaySession,
-  signal: AbortSignal,
-  { harbor, trialsDir, projectRoot }: RolloutDeps,
-): Promise<Outcome> {
+async function harborTrial(attempt: Attempt, { gateway, harbor, models, projectRoot }: RolloutDeps): Promise<Outcome> {
+  const { record, spec, name: trialName, trialsDir, session, calls, signal } = attempt;
   const runner = await harbor();
   const config = trialConfig({
     taskDir: resolve(projectRoot, spec.task.path),
     trialName,
     trialsDir,
     template: record.jobTemplate,
-    agent: agentFor(record, spec, session.apiBase),
+    agent: await agentFor(record, spec, session, models),
     timeouts: { agentMs: record.config.rollout.episode_timeout_s * 1000 },
   });
   try {
@@ -129,11 +176,19 @@ async function harborTrial(
       rewardKey: record.config.harbor.reward_key,
       maxTurns: spec.maxTurns,
       secrets: { STILLROOM_GATEWAY_KEY: session.apiKey },
+      gatewayUrl: gateway.localUrl,
+      limits: trialLimits(config.agent.override_timeout_sec * 1000),
       signal,
+      onMemory: attempt.used,
     });
     return { ...run, gradedScore: gradedScore(run.tests), totalMs: run.timings.totalMs };
   } catch (error) {
-    if (!(error instanceof TrialCrashed) || signal.aborted) throw error;
+    if (signal.aborted) throw error;
+    if (error instanceof RunnerDied && calls.runnerDeaths + 1 < MOST_RUNNER_DEATHS) {
+      await calls.noteRunnerDeath();
+      throw error;
+    }
+    if (!(error instanceof TrialCrashed || error instanceof RunnerDied)) throw error;
     return notRun(error.name, error.message);
   }
 }
@@ -167,13 +222,14 @@ async function sessionOptions(record: RunRecord, spec: TrialSpec, name: typeof s
 }
 
 /** What the run asks for, and no more than the service takes. */
-async function contextLimit({ config }: RunRecord, model: ModelRef, models: ModelAccess): Promise<number> {
-  const limit = await models.contextLimitTokens(model.model);
-  return Math.min(config.rollout.context_budget_tokens, limit ?? Number.POSITIVE_INFINITY);
+async function contextLimit({ config }: RunRecord, { model }: ModelRef, models: ModelAccess): Promise<number> {
+  return Math.min(config.rollout.context_budget_tokens, (await models.contextLimitTokens(model)) ?? Number.POSITIVE_INFINITY);
 }
 
-function agentFor({ agent, config }: RunRecord, spec: TrialSpec, apiBase: string): AgentConfig {
-  const { temperature, max_tokens } = config.sampling;
-  const model = { api_base: apiBase, model: spec.model.model, temperature, max_tokens };
-  return { import_path: agent.importPath, kwargs: { ...agent.kwargs, ...model, max_turns: spec.maxTurns } };
+async function agentFor(record: RunRecord, spec: TrialSpec, session: GatewaySession, models: ModelAccess): Promise<AgentConfig> {
+  const { agent, config, jobTemplate } = record;
+  const { model, maxTurns } = spec;
+  const seat = { model: model.model, maxTurns, contextLimitTokens: await contextLimit(record, model, models) };
+  const inside = agent.runtime === 'installed' && hasNoNetwork(jobTemplate);
+  return agentConfig(agent, { ...agentWiring(config, seat), apiBase: inside ? session.sandboxApiBase : session.apiBase });
 }

@@ -44,7 +44,7 @@ export function notRun(exceptionType: string, message: string): Outcome {
   };
 }
 
-/** The trial as history keeps it; its tokens go to the blob store. `calls` says what all its attempts took, `seen` what the last one saw. */
+/** The trial as history keeps it, without its files; its tokens go to the blob store. `calls` says what all its attempts took, `seen` what the last one saw. */
 export async function summarize(
   record: RunRecord,
   spec: TrialSpec,
@@ -53,7 +53,7 @@ export async function summarize(
   calls: PaidCalls,
   blobs: BlobStore,
 ): Promise<TrialSummary> {
-  const limit = limitReached(seen);
+  const limit = limitReached(seen, record.config.rollout);
   const stopReason = limit ?? outcome.stopReason;
   const { reward, executed, passed, retry } = limit === null ? outcome : asItStands(outcome);
   const { spans } = seen;
@@ -63,6 +63,7 @@ export async function summarize(
     trialId: spec.trialId,
     taskId: spec.task.id,
     spans: spans.length > 0 ? await blobs.of(record.runId).put(encodeEpisode({ trial: spec.trialId, spans, stopReason })) : null,
+    files: null,
     reward,
     executed,
     passed,
@@ -83,9 +84,13 @@ export async function summarize(
   };
 }
 
-/** What ended the trial at the gateway, whatever its agent says. Apart from an overflow it is graded as it stands, and trained on. */
-function limitReached({ overflow, usdLimited, tokenLimited, callLimited, timeLimited }: TrialRecord): string | null {
-  if (overflow) return CONTEXT_OVERFLOW;
+/**
+ * What ended the trial at the gateway, whatever its agent says. Apart from an overflow it is graded as it stands, and trained on. An agent
+ * that may compact its history goes on after an overflow: then only one that no call followed ended it.
+ */
+function limitReached(seen: TrialRecord, { compaction }: Pick<RunRecord['config']['rollout'], 'compaction'>): string | null {
+  const { overflow, overflowAfterCalls, usdLimited, tokenLimited, callLimited, timeLimited } = seen;
+  if (overflow && !(compaction && (overflowAfterCalls ?? 0) < seen.calls)) return CONTEXT_OVERFLOW;
   if (usdLimited) return 'usd_limit';
   if (tokenLimited) return 'token_limit';
   if (callLimited) return 'call_limit';

@@ -5,7 +5,7 @@
  */
 import { rm } from 'node:fs/promises';
 import { cpus } from 'node:os';
-import { HarborRunner, makeScratchDir, scratchRoot } from '../services/harbor/index.ts';
+import { HarborRunner, TrialFolders } from '../services/harbor/index.ts';
 import { SANDBOX_MODE, Setting } from '../test/harbor/setting.ts';
 
 const TASKS = 16;
@@ -21,7 +21,8 @@ function busyMs(): number {
 }
 
 await using setting = await Setting.make();
-const scratch = await makeScratchDir(await scratchRoot());
+await using folders = new TrialFolders();
+const scratch = await folders.place();
 const tasks = await Promise.all(Array.from({ length: TASKS }, (_, i) => setting.makeTask(`task-${i}`)));
 const { sandboxRoot: _slow, ...options } = setting.options;
 await using runner = await HarborRunner.start(options);

@@ -90,3 +90,24 @@ describe('estimate, with no server to ask', () => {
     },
   );
 });
+
+describe('harness, with no server to ask', () => {
+  const harness = (...args: string[]) => stillroom(['harness', ...args], { TEMPORAL_ADDRESS: '127.0.0.1:1', TEMPORAL_PROFILE: 'nope' });
+
+  it('a document that is wrong is told by file and field, exit code 2', async () => {
+    const file = join(dir, 'agent.json');
+    writeFileSync(file, '{"runtime": "turn", "kwargs": {"model": "m"}}');
+    const { exitCode, stdout, stderr } = await harness('add', 'mine', file);
+    expect(stderr).toBe(`${file}: kwargs.model: is set by Stillroom, from the run's config and for each trial: leave it out`);
+    expect([exitCode, stdout]).toEqual([2, '']);
+  });
+
+  it('shows a built-in agent, and says what is not there', async () => {
+    expect((await harness('show', 'pi')).stdout).toMatch(/^agent {4}pi, built in\nruntime {2}terminus-2$/m);
+    expect(JSON.parse((await harness('show', 'turn', '--json')).stdout)).toMatchObject({ runtime: 'turn', ref: 'builtin' });
+    expect(await harness('alias', 'nobody-here', 'best', 'v1')).toMatchObject({
+      exitCode: 2,
+      stderr: 'agent nobody-here has no version 1',
+    });
+  });
+});

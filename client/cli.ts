@@ -4,10 +4,13 @@ import { addAnswers } from './commands/answers.ts';
 import { addBlobs } from './commands/blobs.ts';
 import { addCheckpoints } from './commands/checkpoints.ts';
 import { addDemo } from './commands/demo.ts';
+import { addDoctor } from './commands/doctor.ts';
 import { addEstimate } from './commands/estimate.ts';
+import { addHarnessCommands } from './commands/harness.ts';
 import { addRuns } from './commands/runs.ts';
 import { addStart } from './commands/start.ts';
 import { addStatus } from './commands/status.ts';
+import { addTrial } from './commands/trial.ts';
 import { addUp } from './commands/up.ts';
 import { addWatch } from './commands/watch.ts';
 import { addWorker } from './commands/worker.ts';
@@ -20,7 +23,22 @@ const program = new Command('stillroom')
   .showHelpAfterError('(stillroom --help lists the commands and options)')
   .exitOverride();
 
-for (const add of [addDemo, addUp, addWorker, addEstimate, addStart, addWatch, addStatus, addCheckpoints, addAnswers, addRuns, addBlobs])
+for (const add of [
+  addDemo,
+  addUp,
+  addWorker,
+  addDoctor,
+  addEstimate,
+  addStart,
+  addWatch,
+  addStatus,
+  addCheckpoints,
+  addTrial,
+  addAnswers,
+  addRuns,
+  addBlobs,
+  addHarnessCommands,
+])
   add(program);
 
 try {

@@ -47,7 +47,7 @@ async function stillroom(...args: readonly string[]) {
 
 const startFrom = (from: string) =>
   stillroom(
-    ...['start', '--from', from, '--id', NEW, '--run-dir', runDirOf(NEW), '--yes', '--detach'],
+    ...['start', '--agent', 'turn', '--from', from, '--id', NEW, '--run-dir', runDirOf(NEW), '--yes', '--detach'],
     ...['--config', written('run.toml', configWith({ ...KEYS, 'train.steps': 2 }))],
     ...[
       '--tasks',

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { WorkflowHandle } from '@temporalio/client';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { HarnessDocument } from '../core/run/agents.ts';
+import { StoredHarness } from '../core/run/harness-document.ts';
 import { PROJECT_ROOT } from '../services/settings/index.ts';
 import { HarnessStore } from '../services/stores/harness-store.ts';
 import type { RunStatus } from '../workflows/messages.ts';
@@ -52,7 +52,7 @@ it('a run that waits is not changed by what becomes of its files: agent, backend
   forgetRun(product.settings, RUN_ID);
   const template = readFileSync(join(PROJECT_ROOT, 'examples/quickstart/job.json'), 'utf8');
   write('job.json', template);
-  const harnesses = new HarnessStore(join(product.stateDir, 'harnesses'), HarnessDocument);
+  const harnesses = new HarnessStore(join(product.stateDir, 'harnesses'), StoredHarness);
   const stored = await harnesses.save({ runtime: 'turn', kwargs: {} }, { name: 'mine', key: 'first' });
   const input = {
     agent: 'mine@v1',
@@ -70,7 +70,7 @@ it('a run that waits is not changed by what becomes of its files: agent, backend
   write('train.json', JSON.stringify(HOLDOUT));
   write('holdout.json', JSON.stringify(TRAIN));
   write('job.json', '{}');
-  writeFileSync(join(stored.path, 'harness.json'), JSON.stringify({ runtime: 'another' }));
+  writeFileSync(join(stored.path, 'doc.json'), JSON.stringify({ runtime: 'another' }));
   await handle.executeUpdate('confirmCost', { args: [{ by: 'the test' }] });
 
   const result = await answered(handle);

@@ -1,4 +1,5 @@
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MockActivityEnvironment } from '@temporalio/testing';
@@ -9,6 +10,7 @@ import type { Check } from '../core/run/results.ts';
 import { HarborRunner, harborPython } from '../services/harbor/index.ts';
 import { PROJECT_ROOT } from '../services/settings/index.ts';
 import { SANDBOX_MODE } from './harbor/setting.ts';
+import { TMUX_IS_HERE } from './harbor/terminus-setting.ts';
 
 let project: Project;
 let folder: string;
@@ -17,7 +19,8 @@ const startRunner = async (env: Record<string, string> = {}) => {
   const sandboxRoot = join(folder, 'sandboxes');
   await mkdir(sandboxRoot, { recursive: true });
   const python = await harborPython(PROJECT_ROOT);
-  return HarborRunner.start({ python, pluginDir: join(PROJECT_ROOT, 'harbor_plugin'), home: join(folder, 'home'), sandboxRoot, env });
+  const options = { python, pluginDir: join(PROJECT_ROOT, 'harbor_plugin'), agentsDir: join(folder, 'agents'), home: join(folder, 'home') };
+  return HarborRunner.start({ ...options, sandboxRoot, env });
 };
 beforeAll(async () => {
   project = await Project.make();
@@ -37,11 +40,20 @@ type Wish = {
   readonly kwargs?: object;
   readonly importPath?: string;
   readonly harbor?: () => Promise<HarborRunner>;
+  /** Another agent than `turn`: `pi`, or a document. */
+  readonly agent?: 'turn' | 'pi' | Readonly<Record<string, unknown>>;
 };
 
 /** The sandbox check of a run whose first task has this grader. */
 async function check(
-  { testScript, rewardKey = 'reward', kwargs = {}, importPath = TEMPLATE.environment.import_path, harbor = async () => runner }: Wish = {},
+  {
+    testScript,
+    rewardKey = 'reward',
+    kwargs = {},
+    importPath = TEMPLATE.environment.import_path,
+    harbor = async () => runner,
+    agent = 'turn',
+  }: Wish = {},
   activity = new MockActivityEnvironment(),
 ) {
   runs += 1;
@@ -50,8 +62,10 @@ async function check(
   await project.file('job.json', JSON.stringify({ ...TEMPLATE, environment }));
   await project.task('a', testScript === undefined ? {} : { testScript });
   const config = CONFIG.replace('[harbor]', `[harbor]\nreward_key = "${rewardKey}"`);
-  const { ref } = await project.resolve({ config }, { runId: `run-${runs}`, executionId: `e${runs}` });
-  const deps = { records: project.records, harbor, trialsDir, projectRoot: project.root, gateway: {} };
+  const named =
+    typeof agent === 'string' ? agent : `mine@v${(await project.harnesses.save(agent, { name: 'mine', key: `${runs}` })).version}`;
+  const { ref } = await project.resolve({ config, agent: named }, { runId: `run-${runs}`, executionId: `e${runs}` });
+  const deps = { records: project.records, harbor, trialsDir: async () => trialsDir, projectRoot: project.root, gateway: {} };
   const { checkSandbox } = createSandboxActivities(deps);
   const checks = (await activity.run(checkSandbox, { run: ref })) as readonly Check[];
   return { ...checks[0], count: checks.length, left: await readdir(trialsDir).catch(() => []) };
@@ -116,6 +130,59 @@ describe('the dry-run trial', () => {
     const result = await check(wish);
     expect(result).toMatchObject({ name: 'dry-run trial', ok: false, count: 1, left: [] });
     expect(result.detail).toMatch(detail);
+  });
+
+  describe('looks whether the agent could play', () => {
+    const AGENT = `from harbor.agents.base import BaseAgent
+class Agent(BaseAgent):
+    def __init__(self, logs_dir, *, api_base, model, temperature, max_tokens, max_turns, loud=False, **kwargs):
+        if loud: raise ValueError("this agent cannot be loud")
+        super().__init__(logs_dir=logs_dir, **kwargs)
+    @staticmethod
+    def name(): return "own"
+    def version(self): return "1"
+    async def setup(self, environment): raise RuntimeError("it was set up")
+    async def run(self, instruction, environment, context): raise RuntimeError("it ran")
+`;
+    beforeAll(async () => {
+      await mkdir(join(folder, 'agents'));
+      await writeFile(join(folder, 'agents/own_agent.py'), AGENT);
+      await mkdir(join(folder, 'empty'));
+    });
+    const own = { runtime: 'import', import_path: 'own_agent:Agent' };
+
+    it('one of its own, which it makes and never starts', async () => {
+      expect(await check({ agent: own })).toMatchObject({ ok: true, left: [] });
+    });
+
+    it.each<[string, Wish, RegExp]>([
+      [
+        'a module that is not there',
+        { agent: { runtime: 'import', import_path: 'no_agent:Agent' } },
+        /^agent mine: the agent cannot be made: .*no_agent/,
+      ],
+      [
+        'a class that is not in it',
+        { agent: { ...own, import_path: 'own_agent:Other' } },
+        /^agent mine: the agent cannot be made: .*Other/,
+      ],
+      ['an option that it does not take', { agent: { ...own, kwargs: { loud: true } } }, /^agent mine: the agent cannot be made: .*loud/],
+    ])('%s', async (_, wish, detail) => {
+      const result = await check(wish);
+      expect(result).toMatchObject({ name: 'dry-run trial', ok: false, left: [] });
+      expect(result.detail).toMatch(detail);
+    });
+
+    it('pi needs tmux in a process sandbox, and no model', async () => {
+      const shell = execFileSync('sh', ['-c', 'command -v bash'], { encoding: 'utf8' }).trim();
+      await symlink(shell, join(folder, 'empty/bash'));
+      const result = await check({ agent: 'pi', kwargs: { persistent_env: { PATH: join(folder, 'empty') } } });
+      expect(result).toMatchObject({
+        ok: false,
+        detail: expect.stringMatching(/^agent pi: tmux is not in the sandbox.* install the package tmux/),
+      });
+      if (TMUX_IS_HERE) expect(await check({ agent: 'pi' })).toMatchObject({ ok: true });
+    }, 60_000);
   });
 
   it('beats while it waits for the trial, which a cancellation ends and clears away', async () => {

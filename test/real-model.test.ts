@@ -13,7 +13,7 @@ import { decodeEpisode } from '../core/tokens/episode-codec.ts';
 import { startGateway } from '../services/gateway/index.ts';
 import { loadTokenizer } from '../services/gateway/tokenizer/native.ts';
 import type { Tokenizer } from '../services/gateway/tokenizer/tokenizer.ts';
-import type { TrialRun } from '../services/harbor/index.ts';
+import { TrialMemory, type TrialRun } from '../services/harbor/index.ts';
 import { ModelFiles } from '../services/hub/index.ts';
 import type { SampleRequest, TinkerClient } from '../services/tinker/index.ts';
 import { FETCH_LIMIT_MS, testModel } from './support/tokenizers.ts';
@@ -137,7 +137,9 @@ it('a trial of a real model is one sequence of the ids it sampled, and its trans
         return OUTCOME;
       },
     }),
-    trialsDir: project.root,
+    trialsDir: async () => project.root,
+    memory: new TrialMemory({ reserveBytes: 0 }),
+    runnerSecrets: [],
     projectRoot: project.root,
     drain: new AbortController().signal,
   });

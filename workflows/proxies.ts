@@ -16,6 +16,7 @@ import type { TrainingActivities } from '../activities/training.ts';
 import type { WarmupActivities } from '../activities/warm-up.ts';
 import type { WarmupTrainingActivities } from '../activities/warm-up-training.ts';
 import type { RunPlan } from '../core/run/pinned-run.ts';
+import { attemptLimitMs } from '../core/run/trial-time.ts';
 import { keepQueueOf } from '../core/training/keep-queue.ts';
 
 /** Before the long queues of trials and scores of all runs: somebody waits for it. The lower number goes first; 3 is the usual one. */
@@ -82,14 +83,11 @@ export const sandboxChecks = ({ queues }: RunPlan) =>
 export const rollouts = ({ queues, episodeTimeoutMs }: RunPlan) =>
   proxyActivities<RolloutActivities>({
     taskQueue: queues.rollouts,
-    startToCloseTimeout: episodeTimeoutMs + TRIAL_OVERHEAD_MS,
+    startToCloseTimeout: attemptLimitMs(episodeTimeoutMs),
     heartbeatTimeout: '10s',
     ...TO_ITS_END,
     retry: PATIENT,
   });
-
-/** What a trial may take beside the agent's own time: sandbox build, set-up and verifier. */
-const TRIAL_OVERHEAD_MS = 30 * 60_000;
 
 export const teacher = () =>
   proxyActivities<TeacherActivities>({ ...TO_ITS_END, startToCloseTimeout: '1 hour', heartbeatTimeout: '10s', retry: PATIENT });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { ApplicationFailure } from '@temporalio/common';
 import type { BlobRef } from '../../core/ids.ts';
-import { HarnessDocument } from '../../core/run/agents.ts';
+import { StoredHarness } from '../../core/run/harness-document.ts';
 import type { KeptTrials } from '../../core/run/kept-trials.ts';
 import type { StartInput } from '../../core/run/start-input.ts';
 import type { TrialSummary } from '../../core/run/trial.ts';
@@ -55,7 +55,7 @@ export class Project implements AsyncDisposable {
   readonly objects: ObjectStore;
   readonly blobs: BlobStore;
   readonly records: RunRecords;
-  readonly harnesses: HarnessStore<HarnessDocument>;
+  readonly harnesses: HarnessStore<StoredHarness>;
 
   private constructor(root: string, objects?: ObjectStore) {
     this.root = root;
@@ -63,7 +63,7 @@ export class Project implements AsyncDisposable {
     this.blobs = new BlobStore(this.objects);
     this.folderOf = runFiles(this.objects, root);
     this.records = new RunRecords(this.blobs);
-    this.harnesses = new HarnessStore(join(root, '.stillroom/harnesses'), HarnessDocument);
+    this.harnesses = new HarnessStore(join(root, '.stillroom/harnesses'), StoredHarness);
   }
 
   /** With `objects`, as on another machine that shares their store. */

@@ -21,7 +21,11 @@ type Options = WatchOptions & StartRequest & { readonly id?: string; readonly de
 export function addStart(program: Command): Command {
   const command = addCommand(program, 'start', 'start a distillation run and follow it');
   addRunFiles(
-    command.option('--agent <name>', 'the agent to distill for: turn, which is built in, or NAME[@VERSION] of a stored one', 'turn'),
+    command.option(
+      '--agent <name>',
+      "the agent to distill for: pi (harbor's terminus-2), turn (small, for the tiny models), or NAME[@REF] of a stored one",
+      'pi',
+    ),
     'required',
   )
     .option('--promote', 'ask a person to promote accepted weights to the agent')

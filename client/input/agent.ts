@@ -1,5 +1,8 @@
 import { join } from 'node:path';
-import { AgentRefused, findAgent, HarnessDocument } from '../../core/run/agents.ts';
+import type { RunConfig } from '../../core/config/index.ts';
+import { agentMisfit } from '../../core/run/agent-fits.ts';
+import { AgentRefused, findAgent } from '../../core/run/agents.ts';
+import { StoredHarness } from '../../core/run/harness-document.ts';
 import { openObjectStore } from '../../services/blobs/open.ts';
 import { readAppSettings } from '../../services/settings/index.ts';
 import { HarnessStore } from '../../services/stores/harness-store.ts';
@@ -18,16 +21,17 @@ const KINDS: Readonly<Record<StoreProblem, Problem['kind']>> = {
 };
 
 const REFUSALS: Readonly<Record<AgentRefused['kind'], Problem['kind']>> = {
-  not_built: 'not_built',
+  unknown: 'agent_unknown',
   wrong_runtime: 'agent_runtime',
   no_version: 'agent_version',
 };
 
-/** Why the agent cannot be run, as the project's store knows it; null when it can. */
-export async function agentProblem(projectRoot: string, agent: string): Promise<Problem | null> {
+/** Why the agent cannot be run, as the project's store knows it, or not with this config; null when it can. */
+export async function agentProblem(projectRoot: string, agent: string, config: RunConfig | null): Promise<Problem | null> {
   try {
-    await findAgent(agent, async (name, ref) => (await storedAgents(projectRoot)).load(name, ref));
-    return null;
+    const found = await findAgent(agent, async (name, ref) => (await openHarnessStore(projectRoot)).load(name, ref));
+    const misfit = config === null ? null : agentMisfit(found, config);
+    return misfit === null ? null : { kind: 'agent', message: `--agent: ${misfit}` };
   } catch (error) {
     const kind = kindOf(error);
     if (kind === null) throw error;
@@ -35,10 +39,11 @@ export async function agentProblem(projectRoot: string, agent: string): Promise<
   }
 }
 
-async function storedAgents(projectRoot: string): Promise<HarnessStore<HarnessDocument>> {
+/** The stored agents of a project: in its `.stillroom/harnesses`, or where machines share their blobs. */
+export async function openHarnessStore(projectRoot: string): Promise<HarnessStore<StoredHarness>> {
   const settings = readAppSettings(projectRoot);
   const objects = await openObjectStore(settings);
-  return new HarnessStore(openShelf('harnesses', join(projectRoot, '.stillroom'), settings.blobStore, objects), HarnessDocument);
+  return new HarnessStore(openShelf('harnesses', join(projectRoot, '.stillroom'), settings.blobStore, objects), StoredHarness);
 }
 
 function kindOf(error: unknown): Problem['kind'] | null {

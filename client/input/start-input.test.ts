@@ -116,8 +116,19 @@ test.each<[name: string, files: Files, extra: Extra, message: RegExp]>([
   ],
   ['a run folder outside of the project', {}, { runDir: '../elsewhere' }, /^--run-dir \.\.\/elsewhere: must be below the project root/],
   ['an agent that does not exist', {}, { agent: 'nobody' }, /^--agent: there is no agent nobody$/],
-  ['an agent that is not built', {}, { agent: 'terminus-2' }, /^--agent: agent terminus-2 is not built yet; there is: turn$/],
-  ['a version of the built-in agent', {}, { agent: 'turn@v9' }, /^--agent: agent turn has no version v9: .*only the built-in turn$/],
+  ["harbor's name of the built-in agent", {}, { agent: 'terminus-2' }, /^--agent: no agent is stored as terminus-2; .* built in, as pi$/],
+  [
+    'a version of the built-in agent',
+    {},
+    { agent: 'turn@v9' },
+    /^--agent: agent turn has no version v9: turn is always the built-in agent$/,
+  ],
+  [
+    'compaction by an agent that cannot',
+    { config: `${CONFIG}\n[rollout]\ncompaction = true\n` },
+    { agent: 'turn' },
+    /^--agent: rollout\.compaction is true, and the agent turn cannot summarise its history/,
+  ],
 ])('refuses %s', async (_, files, extra, message) => {
   expect(await problemsOf(files, extra)).toMatch(message);
 });
@@ -145,12 +156,14 @@ test('unbounded spend needs a person at the terminal', async () => {
 });
 
 test('a stored agent is looked up, one of another runtime is refused', async () => {
-  write('.stillroom/harnesses/mine/v1/harness.json', '{"runtime": "turn"}');
-  write('.stillroom/harnesses/kit/v1/harness.json', '{"runtime": "kit"}');
-  write('.stillroom/harnesses/torn/v1/harness.json', '{"runtime"');
+  write('.stillroom/harnesses/mine/v1/doc.json', '{"runtime": "turn"}');
+  write('.stillroom/harnesses/kit/v1/doc.json', '{"runtime": "kit"}');
+  write('.stillroom/harnesses/torn/v1/doc.json', '{"runtime"');
   expect((await build({}, { agent: 'mine@v1' })).input.agent).toBe('mine@v1');
-  expect(await problemsOf({}, { agent: 'kit' })).toMatch(/^--agent: agent kit v1 runs on "kit"; runtimes here: turn$/);
-  expect(await problemsOf({}, { agent: 'torn' })).toMatch(/harness\.json is not a description of an agent/);
+  expect(await problemsOf({}, { agent: 'kit' })).toMatch(
+    /^--agent: agent kit v1 runs on "kit"; runtimes here: turn, terminus-2, import, installed$/,
+  );
+  expect(await problemsOf({}, { agent: 'torn' })).toMatch(/doc\.json is not a description of an agent/);
 });
 
 test('what it starts from is looked up in the store, and refused before anything is started', async () => {

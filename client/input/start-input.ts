@@ -44,7 +44,7 @@ export async function buildStartInput(request: StartRequest, projectRoot: string
     problems.add(kind === 'not_built' ? kind : 'config_invalid', `${request.config}: ${message}`);
   const { train, holdout } = await readSplits(request, problems);
   if (!request.tasksElsewhere) {
-    const found = await agentProblem(projectRoot, agent);
+    const found = await agentProblem(projectRoot, agent, config);
     if (found) problems.add(found.kind, found.message);
     if (config && train && holdout) await checkLocalTasks(projectRoot, config, { train, holdout }, problems);
     if (config && holdout) await checkLocalBaselines(projectRoot, config, holdout, problems);

@@ -110,12 +110,12 @@ describe('startProblems', () => {
       '[train]\nloss = "ppo"\nnum_substeps = 2\nadvantage_clip = 5.0\ncenter_advantages = true\n[gate]\nconfidence = 0.95\n[budget]\nmax_usd = 3\n';
     expect(startProblems(parsed())).toEqual([]);
     expect(startProblems(parsed(built))).toEqual([]);
+    expect(startProblems(parsed('[rollout]\ncompaction = true\n'))).toEqual([]);
     const evals = '[eval]\nevery = 1\nteacher_baseline_from = "t"\nstudent_baseline_from = "s"\ndefer_baselines = true\n';
     expect(startProblems(parsed(evals))).toEqual([]);
   });
 
   it.each([
-    ['rollout.compaction', '[rollout]\ncompaction = true\n'],
     ['train.overlap_steps', '[train]\noverlap_steps = 1\n'],
     ['wandb.enabled', '[wandb]\nenabled = true\n'],
   ])('refuses %s by name', (field, more) => {

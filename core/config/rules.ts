@@ -18,11 +18,7 @@ export const sectionRules: { readonly [Name in SectionName]?: SectionRule<Name> 
           t.alignment === 'same_tokenizer' ? null : 'backend "tinker" needs alignment = "same_tokenizer"',
           t.checkpoint === null || t.checkpoint.startsWith('tinker://') ? null : 'checkpoint must start with tinker://',
         ],
-  rollout: (r) => [
-    r.compaction && Object.values(r.renderers).some(isVerbatimRenderer)
-      ? 'compaction rewrites history, which a _verbatim renderer cannot show; turn one of them off'
-      : null,
-  ],
+  rollout: (r) => [r.compaction ? verbatimRule(r.renderers) : null],
   warmup: (w) => [w.trajectories_from === '' ? 'trajectories_from is empty; name a run or remove the key' : null],
   eval: (e) => [
     e.teacher_baseline_from === '' ? 'teacher_baseline_from is empty; name a report or remove the key' : null,
@@ -39,6 +35,14 @@ export const sectionRules: { readonly [Name in SectionName]?: SectionRule<Name> 
   ],
   checkpoints: (c) => [lifeRule(c.ttl_days)],
 };
+
+/** A renderer that shows a history as it was cannot show one that its agent rewrites. */
+function verbatimRule(renderers: RunConfig['rollout']['renderers']): string | null {
+  const [found] = Object.entries(renderers).filter(([, name]) => isVerbatimRenderer(name));
+  if (!found) return null;
+  const [model, name] = found;
+  return `compaction rewrites history, which the renderer ${name} of ${model} cannot show: set compaction = false, or name another renderer`;
+}
 
 /** Services take lives of an hour to ten years. */
 const LEAST_DAYS = 1 / 24;

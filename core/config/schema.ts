@@ -29,6 +29,7 @@ export const sections = {
     reward_key: name.default('reward'),
     retries: atLeast(0).default(1),
     same_cause_failures: optional(atLeast(0)),
+    keep_files: z.enum(['failed', 'all', 'none']).default('failed'),
   }),
   rollout: z.strictObject({
     max_turns: atLeast(1).default(100),

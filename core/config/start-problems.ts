@@ -10,7 +10,6 @@ type Unbuilt = { readonly field: string; readonly asks: (config: RunConfig) => b
 export const UNBUILT: readonly Unbuilt[] = [
   { field: 'teacher.backend', asks: (c) => c.teacher.backend === 'openai_compat', instead: 'use backend = "tinker"' },
   { field: 'harbor.backend', asks: (c) => c.harbor.backend === 'e2b', instead: 'use backend = "local"' },
-  { field: 'rollout.compaction', asks: (c) => c.rollout.compaction, instead: 'use compaction = false' },
   {
     field: 'rollout.renderers',
     asks: (c) => Object.values(c.rollout.renderers).includes(ROLE_COLON),

@@ -38,8 +38,8 @@ export type Entry =
   | { readonly type: 'refused'; readonly of: number }
   /** The service has taken the call and keeps its answer back until it is paid: it may be waited for again, by this name. */
   | { readonly type: 'standing'; readonly of: number; readonly requestId: string }
-  /** The attempt ended because its model answered wrongly. */
-  | { readonly type: 'failing' }
+  /** The attempt ended because its model answered wrongly, or because the harbor runner that it was in died. */
+  | { readonly type: 'failing'; readonly cause?: 'runner' }
   | { readonly type: 'finished'; readonly result: unknown };
 
 const MAGIC = 'SRPC';

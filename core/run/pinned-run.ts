@@ -1,19 +1,13 @@
 import type { BlobRef } from '../ids.ts';
 import type { TrialReserves } from '../money/reservations.ts';
 import type { KeepRules } from '../training/checkpoint-lives.ts';
+import type { PinnedAgent } from './agent-program.ts';
 import type { Branch } from './branch.ts';
 import type { EvalResult } from './results.ts';
 import type { ModelRef, TaskList } from './trial.ts';
 import type { WarmupPlan } from './warm-up.ts';
 
-/** The agent as a run pinned it: what harbor is told to run, and the hash of that. */
-export type PinnedAgent = {
-  readonly name: string;
-  readonly ref: string;
-  readonly hash: string;
-  readonly importPath: string;
-  readonly kwargs: Readonly<Record<string, string | number | boolean>>;
-};
+export type { PinnedAgent } from './agent-program.ts';
 
 /** What the workflow itself needs of the config: counts, times and caps, compiled once when the run is resolved. */
 export type RunPlan = {

@@ -41,6 +41,8 @@ export type TrialSummary = Paid & {
   readonly trialId: TrialId;
   readonly taskId: string;
   readonly spans: BlobRef | null;
+  /** What it left in its folder, packed; null where `harbor.keep_files` does not keep it, or nothing was there. */
+  readonly files: BlobRef | null;
   readonly reward: number | null;
   /** False when the trial says nothing about the model: the infrastructure or the grader failed. */
   readonly executed: boolean;

@@ -3,6 +3,7 @@
 import atexit
 import os
 import shutil
+import subprocess
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -63,19 +64,28 @@ def etc_dir(runner_dir: Path, network: bool) -> str:
     return str(made)
 
 
-def bwrap_arguments(root: Path, etc: str, network: bool, read_only_binds: list[str], info_fd: int) -> list[str]:
-    """What to tell bubblewrap; writes the child's pid to `info_fd`."""
+@cache
+def _can_disable_user_namespaces(bwrap: str) -> bool:
+    return "--disable-userns" in subprocess.run([bwrap, "--help"], capture_output=True, text=True).stdout
+
+
+def bwrap_arguments(root: Path, own: Path, etc: str, network: bool, read_only_binds: list[str]) -> list[str]:
+    """What to tell bubblewrap. `own` holds what only lives as long as the sandbox's processes: /run, /dev/shm and the mailbox."""
     args = ["--die-with-parent", "--new-session", "--hostname", "sandbox", "--cap-drop", "ALL"]
     args += ["--unshare-user", "--uid", "0", "--gid", "0", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
+    if _can_disable_user_namespaces(bwrap_path()):
+        # With one of its own a command could mount file systems whose memory nobody counts.
+        args.append("--disable-userns")
     if not network:
         args.append("--unshare-net")
     args += ["--bind", str(root), "/", "--ro-bind", "/usr", "/usr", "--ro-bind", etc, "/etc"]
     for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
         host = f"/{name}"
-        if os.path.islink(host):
-            os.symlink(os.readlink(host), root / name)
-        elif os.path.isdir(host):
+        if os.path.isdir(host) and not os.path.islink(host):
             args += ["--ro-bind", host, host]
     for path in read_only_binds:
         args += ["--ro-bind", path, path]
-    return [*args, "--proc", "/proc", "--dev", "/dev", "--chdir", "/", "--info-fd", str(info_fd)]
+    args += ["--bind", str(own / "run"), "/run", "--bind", str(own / "mailbox"), "/run/stillroom"]
+    # bubblewrap's /dev is a RAM disk of its own: closed, so that every file a command writes is one that we count.
+    args += ["--proc", "/proc", "--dev", "/dev", "--bind", str(own / "shm"), "/dev/shm", "--remount-ro", "/dev"]
+    return [*args, "--chdir", "/"]

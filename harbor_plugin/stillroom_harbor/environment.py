@@ -6,14 +6,18 @@ Named in a job template as `stillroom_harbor.environment:ProcessEnvironment` (`e
 - `mode`: "bwrap" (default) isolates with bubblewrap, without root; "plain" does not isolate at all.
 - `network`: false by default, whatever the task says; true gives bwrap sandboxes the host's network (and with it the host's
   local services), unless the task forbids it.
-- `limits`: see limits.py.
+- `limits`: see limits.py; `{"disk_mb": 8192, "nproc": null}` raises one and turns off another.
+- `keep_agent_processes`: false by default: what the agent left running is ended before a shared verifier's tests are uploaded, or it
+  could write the reward itself. true for tasks whose tests talk to a server that the agent was asked to start.
 - `sandbox_root`: where sandboxes live; default see runner_dir.default_root.
 - `read_only_binds`: host paths that bwrap sandboxes may read, e.g. a toolchain outside /usr.
 """
 
+import asyncio
 import os
 import re
 import tempfile
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -24,10 +28,16 @@ from harbor.environments.definition import effective_exec_cwd
 
 from stillroom_harbor.bubblewrap import BubblewrapSession
 from stillroom_harbor.bwrap_options import SYSTEM_DIRS
+from stillroom_harbor.disk_use import is_ram_disk
 from stillroom_harbor.files import SandboxFiles
-from stillroom_harbor.limits import ulimit_script
+from stillroom_harbor.gateway_relay import relay
+from stillroom_harbor.guard import Guard
+from stillroom_harbor.limits import Limits, parse_limits
+from stillroom_harbor.memory import Watch, watch
 from stillroom_harbor.plain import PlainSession
+from stillroom_harbor.protection import nproc_counts_per_sandbox, sandbox_uid
 from stillroom_harbor.runner_dir import remove_tree, runner_dir
+from stillroom_harbor.sandbox_root import give
 from stillroom_harbor.verifier import HostVerifier
 
 __all__ = ["HostVerifier", "ProcessEnvironment"]
@@ -52,16 +62,21 @@ class ProcessEnvironment(BaseEnvironment):
         *args: Any,
         mode: str = "bwrap",
         network: bool = False,
-        limits: dict[str, int] | None = None,
+        limits: dict[str, int | None] | None = None,
+        keep_agent_processes: bool = False,
         sandbox_root: str | None = None,
         read_only_binds: list[str] | None = None,
         **kwargs: Any,
     ):
-        self._mode, self._network, self._limits = mode, network, dict(limits or {})
+        self._mode, self._network, self._asked_limits = mode, network, dict(limits or {})
+        self._keep_agent_processes = keep_agent_processes
         self._sandbox_root, self._read_only_binds = sandbox_root, list(read_only_binds or [])
         self._top: Path | None = None
         self._session: BubblewrapSession | PlainSession | None = None
         self._files: SandboxFiles | None = None
+        self._guard: Guard | None = None
+        self._watch: Watch | None = None
+        self._ran_commands = False
         super().__init__(*args, **kwargs)
 
     @staticmethod
@@ -73,36 +88,58 @@ class ProcessEnvironment(BaseEnvironment):
         # Plain mode accepts tasks that forbid the network: who asks for it by name has been told that nothing is enforced.
         return EnvironmentCapabilities(disable_internet=True, mounted=False)
 
+    #: Nothing of the system can be written here, and there is no network: an agent's program is shown by `read_only_binds`.
+    installs_agents = False
+
+    def door_to(self, host: str, port: int) -> AbstractAsyncContextManager[None]:
+        """While it is open, what runs in the sandbox reaches `host`:`port` as 127.0.0.1:`port`, and nothing else outside."""
+        init_pid = self._session.private_network_pid if isinstance(self._session, BubblewrapSession) else None
+        return nullcontext() if init_pid is None else relay(init_pid, host, port)
+
     def _validate_definition(self) -> None:
         """Nothing here: an error in the constructor would abort sibling trials, so `start` refuses instead."""
 
     def _refuse_bad_options(self) -> None:
         if self._mode not in ("bwrap", "plain"):
             raise ValueError(f'environment.kwargs.mode must be "bwrap" or "plain", not {self._mode!r}')
-        if not isinstance(self._network, bool):
-            raise ValueError(f"environment.kwargs.network must be true or false, not {self._network!r}")
+        for name, value in (("network", self._network), ("keep_agent_processes", self._keep_agent_processes)):
+            if not isinstance(value, bool):
+                raise ValueError(f"environment.kwargs.{name} must be true or false, not {value!r}")
         if self._host_mounts:
             raise ValueError("environment.mounts: process sandboxes have no mounts; use environment.kwargs.read_only_binds")
 
     async def start(self, force_build: bool) -> None:
         self._refuse_bad_options()
-        ulimits = ulimit_script(self._limits)
+        limits = self._limits()
         home = runner_dir(self._sandbox_root)
         self._top = Path(tempfile.mkdtemp(prefix="sandbox-", dir=home)).resolve()
         root = self._top / "fs"
+        uid = sandbox_uid(home) if self._mode == "bwrap" else None
         root.mkdir()
         for name in _DIRS:
             os.mkdir(f"{root}/{name}")
+            give(root / name, uid)
+        download_mb = limits["download_mb"]
+        copies = {"owner": uid, "download_max_bytes": None if download_mb is None else download_mb << 20}
         if self._mode == "plain":
-            session = PlainSession(self._top, root, ulimits)
-            self._files = SandboxFiles(root, rewrite_script=session.rewrite_script)
+            session = PlainSession(self._top, root, limits.ulimit_script())
+            self._files = SandboxFiles(root, rewrite_script=session.rewrite_script, **copies)
         else:
             network = self._network and self._network_is_public
-            session = BubblewrapSession(self._top, root, home, network, ulimits, self._read_only_binds)
-            self._files = SandboxFiles(root, read_only=SYSTEM_DIRS)
+            session = BubblewrapSession(self._top, root, home, network, limits.ulimit_script(), self._read_only_binds, uid)
+            self._files = SandboxFiles(root, read_only=SYSTEM_DIRS, **copies)
         self._copy_environment_dir()
         self._session = session
         await session.start()
+        self._guard = Guard(limits, root, is_ram_disk(self._top), session.kill)
+        self._watch = watch(self.trial_paths.trial_dir.name, self._top, session.roots, self._guard.look)
+
+    def _limits(self) -> Limits:
+        """A task that declares more memory or storage than is usual gets it."""
+        limits = parse_limits(self._asked_limits).raised("total_memory_mb", self.task_env_config.memory_mb)
+        limits = limits.raised("disk_mb", self.task_env_config.storage_mb)
+        # Elsewhere the kernel counts all processes of the user, our own included.
+        return limits if self._mode == "bwrap" and nproc_counts_per_sandbox() else limits.without("nproc")
 
     def _copy_environment_dir(self) -> None:
         if not self.environment_dir.is_dir():
@@ -121,10 +158,33 @@ class ProcessEnvironment(BaseEnvironment):
         return effective_exec_cwd(None, self.task_env_config.workdir, image) or _DEFAULT_WORKDIR
 
     async def stop(self, delete: bool) -> None:
+        if self._watch is not None:
+            self._watch.close()
         if self._session is not None:
             await self._session.stop()
         if delete and self._top is not None:
-            remove_tree(self._top)
+            # In a thread: it may hold very many files, and other trials are waiting.
+            await asyncio.to_thread(remove_tree, self._top)
+
+    async def begin_verification(self) -> None:
+        """Ends what the agent left running, and removes what it planted where the tests and their results go.
+
+        Not part of harbor's interface: our verifier calls it; with another one, uploading the tests does.
+        """
+        if self._session is None or self._files is None:
+            raise RuntimeError("the environment is not started")
+        if not self._keep_agent_processes and self._ran_commands:
+            await self._session.end()
+        self._ran_commands = False
+        for path in ("/logs", "/logs/agent", "/logs/artifacts", "/tmp", "/root", self._workdir):
+            self._files.mend_dir(path)
+        for path in ("/tests", "/logs/verifier"):
+            await asyncio.to_thread(self._files.renew_dir, path)
+
+    @property
+    def limits_reached(self) -> list[str]:
+        """Why the sandbox's processes were ended so far, in words."""
+        return [] if self._guard is None else self._guard.reasons
 
     async def exec(
         self,
@@ -137,8 +197,15 @@ class ProcessEnvironment(BaseEnvironment):
         """Runs one command. Every user is the same one: "root" without any privilege in bwrap mode, you in plain mode."""
         if self._session is None:
             raise RuntimeError("the environment is not started")
+        if self._guard is not None and self._guard.must_make_room:
+            await self._session.end()
+            await asyncio.to_thread(self._guard.make_room)
+        self._ran_commands = True
         merged = self._startup_env() | (self._merge_env(env) or {})
-        return await self._session.exec(command, cwd or self._workdir, merged, timeout_sec)
+        result = await self._session.exec(command, cwd or self._workdir, merged, timeout_sec)
+        if result.return_code == 137 and self._guard is not None and self._guard.reasons:
+            self.logger.warning("a command failed with exit code 137: %s", (result.stderr or "").strip()[-500:])
+        return result
 
     def _need_files(self) -> SandboxFiles:
         if self._files is None:
@@ -158,13 +225,16 @@ class ProcessEnvironment(BaseEnvironment):
         self._need_files().upload_file(Path(source_path), target_path)
 
     async def upload_dir(self, source_dir: Path | str, target_dir: str) -> None:
+        if target_dir == "/tests" and self._ran_commands:
+            await self.begin_verification()
         self._need_files().upload_dir(Path(source_dir), target_dir)
 
     async def download_file(self, source_path: str, target_path: Path | str) -> None:
         self._need_files().download_file(source_path, Path(target_path))
 
     async def download_dir(self, source_dir: str, target_dir: Path | str) -> None:
-        self._need_files().download_dir(source_dir, Path(target_dir))
+        if refused := await asyncio.to_thread(self._need_files().download_dir, source_dir, Path(target_dir)):
+            self.logger.warning("left in the sandbox, over limits.download_mb or too many: %s", ", ".join(refused))
 
     async def remove_file(self, path: str) -> None:
         """Not part of harbor's interface: the verifier uses it instead of running `rm`."""

@@ -1,7 +1,9 @@
 """Processes by exact id: a pid is used again, so a process is its pid and the moment it was born. Linux only; elsewhere nothing is known."""
 
+import asyncio
 import os
 import signal
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,3 +42,22 @@ def kill_if(pid: int, is_meant: Callable[[], bool]) -> bool:
         return False
     finally:
         os.close(process)
+
+
+async def wait_for(process: subprocess.Popen[bytes]) -> None:
+    """Waits for the end of a child; one that does not end is killed."""
+    if process.poll() is not None:
+        return
+    loop = asyncio.get_running_loop()
+    ended = loop.create_future()
+    pidfd = os.pidfd_open(process.pid)
+    loop.add_reader(pidfd, lambda: ended.done() or ended.set_result(None))
+    try:
+        async with asyncio.timeout(10):
+            await ended
+    except TimeoutError:
+        process.kill()
+    finally:
+        loop.remove_reader(pidfd)
+        os.close(pidfd)
+    process.wait()

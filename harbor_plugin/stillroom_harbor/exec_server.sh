@@ -1,5 +1,5 @@
 # Runs commands for the host inside the sandbox; $1 is the directory of request and output files.
-# Reads "x ID" (run) and "k ID" (kill) lines from fd 3 and answers "ID EXIT_CODE".
+# Reads "x ID" (run) and "k ID" (kill) lines from fd 3 and answers "ID EXIT_CODE" and "kID 137".
 # A request file holds NUL-ended strings: working directory, command, NAME=VALUE...
 # `set -m` gives every background job a process group of its own, so one kill reaches a whole command.
 # Output goes to files: a daemon that keeps its stdout open cannot hang the command that started it.
@@ -28,6 +28,6 @@ printf 'ready 0\n' >&3
 while read -r -u 3 _op _id; do
   case $_op in
     x) _run "$_id" & _group[$_id]=$! ;;
-    k) kill -KILL -- "-${_group[$_id]}" 2> /dev/null; printf '%s 137\n' "$_id" >&3 ;;
+    k) kill -KILL -- "-${_group[$_id]}" 2> /dev/null; printf 'k%s 137\n' "$_id" >&3 ;;
   esac
 done

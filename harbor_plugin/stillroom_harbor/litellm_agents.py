@@ -8,15 +8,13 @@
 
 import asyncio
 import sys
-from pathlib import Path
+from importlib import import_module
 from typing import Any
 
-from harbor.agents.base import BaseAgent
-from harbor.agents.factory import AgentFactory
 from harbor.models.agent.context import AgentContext
-from harbor.models.trial.config import AgentConfig, TrialConfig
+from harbor.models.trial.config import TrialConfig
 
-from stillroom_harbor.refusals import code_in, is_trial_over, stop_of
+from stillroom_harbor.refusals import code_in, is_final, stop_of
 from stillroom_harbor.trial_secrets import fill_in
 
 _CLIENT_MODULE = "harbor.llms.lite_llm"
@@ -30,24 +28,26 @@ class _Refused(BaseException):
         self.error, self.stop = error, stop
 
 
-def apply() -> None:
-    """Patches harbor 0.25.0 in this process."""
-    create = AgentFactory.create_agent_from_config
+_importing: asyncio.Future[Any] | None = None
 
-    def create_prepared(config: AgentConfig, logs_dir: Path, **kwargs: Any) -> BaseAgent:
-        agent = create(config, logs_dir=logs_dir, **kwargs)
-        client = getattr(agent, "_llm", None)
-        if _CLIENT_MODULE in sys.modules and isinstance(client, sys.modules[_CLIENT_MODULE].LiteLLM):
-            _prepare(agent, client)
-        return agent
 
-    AgentFactory.create_agent_from_config = create_prepared  # type: ignore[method-assign]
+def prepare(agent: Any) -> None:
+    """Changes an agent that has harbor's LiteLLM client; leaves any other as it is."""
+    # A module that is still being imported has no class yet, and then no agent has one.
+    client_class = getattr(sys.modules.get(_CLIENT_MODULE), "LiteLLM", None)
+    client = getattr(agent, "_llm", None)
+    if client_class is not None and isinstance(client, client_class):
+        _prepare(agent, client)
 
 
 async def import_client(config: TrialConfig) -> None:
-    """Imports LiteLLM if the trial will: seconds, in which the runner still answers when it is done in a thread."""
-    if config.agent.model_name is not None and _CLIENT_MODULE not in sys.modules:
-        await asyncio.to_thread(__import__, _CLIENT_MODULE)
+    """Imports LiteLLM if the trial will: seconds, in which the runner still answers when it is done in a thread. Trials wait for one import."""
+    global _importing
+    if config.agent.model_name is None:
+        return
+    if _importing is None or (_importing.done() and _importing.exception() is not None):
+        _importing = asyncio.ensure_future(asyncio.to_thread(import_module, _CLIENT_MODULE))
+    await asyncio.shield(_importing)
 
 
 def _prepare(agent: Any, client: Any) -> None:
@@ -57,7 +57,7 @@ def _prepare(agent: Any, client: Any) -> None:
     def end_or_raise(error: Exception) -> None:
         code = code_in(str(error))
         stop = stop_of(code)
-        if is_trial_over(code) or stop not in (None, "overflow"):
+        if is_final(code, getattr(error, "status_code", None)) or stop not in (None, "overflow"):
             raise _Refused(error, stop)
         raise_translated(error)  # with compaction, an overflow is not the end
 

@@ -106,15 +106,33 @@ class PlainSession:
             (self._outputs / f"{key}.{end}").unlink(missing_ok=True)
         return ExecResult(stdout=stdout, stderr=stderr, return_code=code if code >= 0 else 128 - code)
 
+    def roots(self) -> list[int]:
+        """The commands that run: of what they leave behind, nothing is known."""
+        return [process.pid for process in list(self._running)]
+
+    def kill(self, reason: str) -> None:
+        """Ends what runs in the sandbox now, from any thread."""
+        for pid in self.roots():
+            _kill_group(pid)
+        kill_marked(self._top)
+
+    async def end(self) -> None:
+        """Ends everything that commands left running."""
+        self._cut_lifeline()
+        self._lifeline = os.pipe()
+
     async def stop(self) -> None:
-        for process in list(self._running):
-            _kill_group(process.pid)
+        self._cut_lifeline()
+        if self._outputs_fd >= 0:
+            os.close(self._outputs_fd)
+            self._outputs_fd = -1
+
+    def _cut_lifeline(self) -> None:
         if self._lifeline is not None:
             for fd in self._lifeline:
                 os.close(fd)
             self._lifeline = None
-            os.close(self._outputs_fd)
-            kill_marked(self._top)
+            self.kill("stopped")
 
 
 def _kill_group(leader: int) -> None:

@@ -3,7 +3,8 @@
 import re
 
 _CODE = re.compile(r"""["']code["']\s*:\s*["'](\w+)["']""")
-_TRIAL_IS_OVER = ("trial_ended", "trial_suspended")
+_FINAL_CODES = ("trial_ended", "trial_suspended", "invalid_api_key", "unknown_trial", "not_found")
+_FINAL_STATUSES = (401, 403)
 
 
 def code_in(text: str) -> str | None:
@@ -19,6 +20,7 @@ def stop_of(code: str | None) -> str | None:
     return code.removesuffix("_reached") if code is not None and code.endswith("_limit_reached") else None
 
 
-def is_trial_over(code: str | None) -> bool:
-    """True when no call of this trial will be answered again, and it is not for the agent to say how it ended."""
-    return code in _TRIAL_IS_OVER
+def is_final(code: str | None, status: int | None = None) -> bool:
+    """True when no call will be answered, however often it is made, and it is not for the agent to say how the trial ended: the trial is
+    over, or the key or the address is wrong. `status` is the answer's, for one that is not the gateway's (a proxy before it)."""
+    return code in _FINAL_CODES or status in _FINAL_STATUSES

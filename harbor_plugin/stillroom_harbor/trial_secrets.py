@@ -6,7 +6,9 @@ import re
 from collections.abc import Mapping
 from contextvars import ContextVar
 from pathlib import Path
+from typing import Any
 
+_PLACEHOLDER = re.compile(r"\$\{(\w+)\}")
 _current: ContextVar[Mapping[str, str]] = ContextVar("stillroom_trial_secrets", default={})
 
 
@@ -24,7 +26,21 @@ def fill_in(text: str) -> str:
             raise ValueError(f"the trial has no secret {match[1]}; the runner's `secrets` must carry it")
         return secrets[match[1]]
 
-    return re.sub(r"\$\{(\w+)\}", value, text)
+    return _PLACEHOLDER.sub(value, text)
+
+
+def fill_in_known(value: Any) -> Any:
+    """The same for every string in a JSON-like value, but only for secrets that the trial has: any other `${NAME}` is left as it is."""
+    match value:
+        case str():
+            secrets = _current.get()
+            return _PLACEHOLDER.sub(lambda match: secrets.get(match[1], match[0]), value)
+        case dict():
+            return {name: fill_in_known(item) for name, item in value.items()}
+        case list():
+            return [fill_in_known(item) for item in value]
+        case _:
+            return value
 
 
 def redact(text: str) -> str:

@@ -17,3 +17,6 @@ export async function noteReads(objects: ObjectStore, runId: string, others: Ite
 
 /** Where a run notes them, below its own place. */
 export const READS = 'reads/';
+
+/** Below it stands, by the trial's id, which blob holds what a trial left in its folder. */
+export const trialFilesOf = (runId: string): string => `${placeOf(runId)}trial-files/`;

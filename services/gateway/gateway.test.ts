@@ -98,6 +98,7 @@ describe('the record', () => {
       ],
       calls: 2,
       overflow: false,
+      overflowAfterCalls: null,
       callLimited: false,
       tokenLimited: false,
       usdLimited: false,

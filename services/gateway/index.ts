@@ -46,6 +46,8 @@ export type GatewayOptions = {
 export interface GatewaySession extends AsyncDisposable {
   /** Base URL for an OpenAI client: `<url>/t/<trialId>/v1`. */
   readonly apiBase: string;
+  /** The same for a sandbox without network, in which the gateway's port is at 127.0.0.1 while its agent runs. */
+  readonly sandboxApiBase: string;
   /** 192 random bits, good for this trial only and dead when the session ends. */
   readonly apiKey: string;
   record(): TrialRecord;
@@ -58,6 +60,8 @@ export interface Gateway extends AsyncDisposable {
   readonly publicUrl?: string;
   /** The port that it listens on. */
   readonly port: number;
+  /** Where this machine's own processes reach it: `http://HOST:PORT`. */
+  readonly localUrl: string;
   /** @throws Error when the trial is open already, or a limit is not a positive number. */
   open(trial: TrialOptions): GatewaySession;
   /** Ends every session and all connections. */
@@ -81,6 +85,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   server.listen(options.port, options.host);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
+  const localUrl = `http://${options.host === '0.0.0.0' ? '127.0.0.1' : options.host}:${port}`;
   const url = publicUrl ?? `http://${options.host}:${port}`;
 
   const end = (trialId: TrialId, session: TrialSession) => {
@@ -102,14 +107,17 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     url,
     ...(publicUrl === undefined ? {} : { publicUrl }),
     port,
+    localUrl,
     open(trial) {
       if (open.has(trial.trialId)) throw new Error(`trial ${trial.trialId} is open already; end its session before opening it again`);
       checkLimits(trial);
       const session = new TrialSession(trial);
       open.set(trial.trialId, session);
       ended.delete(trial.trialId);
+      const path = `/t/${encodeURIComponent(trial.trialId)}/v1`;
       return {
-        apiBase: `${url}/t/${encodeURIComponent(trial.trialId)}/v1`,
+        apiBase: `${url}${path}`,
+        sandboxApiBase: `http://127.0.0.1:${port}${path}`,
         apiKey: session.apiKey,
         record: () => session.record(),
         [Symbol.asyncDispose]: async () => {

@@ -31,6 +31,8 @@ export type TrialRecord = {
   readonly calls: number;
   /** True when a prompt did not fit into the context, so that the agent was refused. */
   readonly overflow: boolean;
+  /** How many calls were recorded when a prompt last did not fit: as many as `calls` if that was the last the agent heard; null for none. */
+  readonly overflowAfterCalls: number | null;
   /** True when the limit of the trial's calls refused one. */
   readonly callLimited: boolean;
   /** True when the limit of the trial's sampled tokens refused a call, or cut an answer short. */
@@ -81,6 +83,7 @@ export class TrialRecorder {
     lookAlikes: 0,
   };
   #wasted = { calls: 0, promptTokens: 0, sampledTokens: 0 };
+  #overflowAfterCalls: number | null = null;
   #failure: ModelFailure | null = null;
 
   get calls(): number {
@@ -107,6 +110,7 @@ export class TrialRecorder {
 
   overflowed(): void {
     this.#counts.overflow = true;
+    this.#overflowAfterCalls = this.#spans.length;
   }
 
   limited(by: 'call' | 'token' | 'usd' | 'time'): void {
@@ -140,6 +144,7 @@ export class TrialRecorder {
       links: [...this.#links],
       calls: this.calls,
       ...this.#counts,
+      overflowAfterCalls: this.#overflowAfterCalls,
       fragments: { ...this.#fragments },
       wasted: this.#wasted,
       failure: this.#failure,

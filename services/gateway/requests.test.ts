@@ -150,6 +150,6 @@ describe('the context limit', () => {
       },
     });
     expect(sampler.requests).toHaveLength(0);
-    expect(session.record()).toMatchObject({ overflow: true, calls: 0, failure: null });
+    expect(session.record()).toMatchObject({ overflow: true, overflowAfterCalls: 0, calls: 0, failure: null });
   });
 });

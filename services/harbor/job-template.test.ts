@@ -44,6 +44,24 @@ test.each([
   expect(sandboxMode(parse({ ...valid, environment: { ...environment, ...over } }))).toBe(mode);
 });
 
+test('carries whatever an environment of harbor may be told, and refuses what would leave trials ungraded', () => {
+  const docker = {
+    type: 'docker',
+    delete: false,
+    stream: false,
+    override_cpus: 1.5,
+    override_tpu: { type: 'v6e', topology: '2x4' },
+    mounts: [{ type: 'bind', source: '/data', target: '/data', read_only: true, bind: { create_host_path: false } }],
+    extra_docker_compose: ['overlay.yaml'],
+    extra_allowed_hosts: ['example.com'],
+    cpu_enforcement_policy: 'ignore',
+  };
+  const template = parse({ ...valid, environment: docker, verifier: { include_logs: ['*.xml'], disable: false } });
+  expect(template).toMatchObject({ environment: docker, verifier: { include_logs: ['*.xml'] } });
+  expect(() => parse({ ...valid, verifier: { disable: true } })).toThrow('job.json: verifier.disable: must be false');
+  expect(() => parse({ ...valid, environment: { ...docker, mounts: [{ target: 'data' }] } })).toThrow('job.json: environment.mounts.0');
+});
+
 test('a trial config holds the template without what belongs to a job', () => {
   const template = parse({ ...valid, quiet: true, retry: { max_retries: 0 }, verifier: { kwargs: { a: 1 } } });
   const agent = turnAgent({ apiBase: 'http://127.0.0.1:1/v1', model: 'm', maxTurns: 5, temperature: 1, maxTokens: 26 });

@@ -11,6 +11,10 @@ const Kwargs = z.record(z.string(), z.unknown());
 const Multiplier = z.number().positive();
 const Policy = z.enum(['auto', 'limit', 'request', 'guarantee', 'ignore']);
 
+/** A volume in Docker Compose's words; what more it may say is between harbor and the engine. */
+const Mount = z.looseObject({ type: z.enum(['bind', 'volume', 'image']), source: z.string(), target: z.string().startsWith('/') });
+
+/** harbor's own keys, all of them: what an environment makes of each is its own affair. */
 const Environment = z
   .strictObject({
     type: z.string().min(1).optional(),
@@ -20,12 +24,17 @@ const Environment = z
       .optional(),
     force_build: z.boolean().optional(),
     delete: z.boolean().optional(),
+    stream: z.boolean().optional(),
     override_cpus: z.number().positive().optional(),
     override_memory_mb: z.int().positive().optional(),
     override_storage_mb: z.int().positive().optional(),
     override_gpus: z.int().nonnegative().optional(),
+    override_tpu: z.strictObject({ type: z.string().min(1), topology: z.string().min(1) }).optional(),
+    suppress_override_warnings: z.boolean().optional(),
     cpu_enforcement_policy: Policy.optional(),
     memory_enforcement_policy: Policy.optional(),
+    mounts: z.array(Mount).optional(),
+    extra_docker_compose: z.array(z.string().min(1)).optional(),
     extra_allowed_hosts: z.array(z.string()).optional(),
     env: Env.optional(),
     kwargs: Kwargs.optional(),
@@ -39,6 +48,10 @@ const Verifier = z.strictObject({
     .optional(),
   override_timeout_sec: z.number().positive().optional(),
   max_timeout_sec: z.number().positive().optional(),
+  include_logs: z.array(z.string()).optional(),
+  exclude_logs: z.array(z.string()).optional(),
+  disable: z.literal(false, 'must be false: a trial that is not graded has no reward to learn from').optional(),
+  extra_allowed_hosts: z.array(z.string()).optional(),
   env: Env.optional(),
   kwargs: Kwargs.optional(),
 });
@@ -62,6 +75,9 @@ const JobTemplateJson = z.strictObject({
   artifacts: z.array(z.string()).optional(),
   extra_instructions: z.array(z.string()).optional(),
 });
+
+/** Keys that a template may hold, by part; a test compares them with harbor's own. */
+export const TEMPLATE_KEYS = { environment: Object.keys(Environment.shape), verifier: Object.keys(Verifier.shape) } as const;
 
 /** A harbor job file without its agents: where tasks are, and what a trial of any of them runs in. */
 export type JobTemplate = z.infer<typeof JobTemplateJson>;
@@ -135,6 +151,11 @@ export function sandboxMode(template: JobTemplate): 'bwrap' | 'plain' | null {
   const { environment } = template;
   if (environment.import_path !== PROCESS_ENVIRONMENT) return null;
   return environment.kwargs?.mode === 'plain' ? 'plain' : 'bwrap';
+}
+
+/** Whether agents' programs run in process sandboxes that have no network. */
+export function hasNoNetwork(template: JobTemplate): boolean {
+  return sandboxMode(template) === 'bwrap' && template.environment.kwargs?.network !== true;
 }
 
 function fieldOf(path: readonly PropertyKey[]): string {

@@ -1,43 +1,63 @@
 import { mkdir } from 'node:fs/promises';
-import { TrialCrashed, TrialRefused } from './errors.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { TrialLimits } from '../../core/run/trial-time.ts';
+import { RunnerDied, TrialCrashed, TrialRefused } from './errors.ts';
+import { redactor } from './redaction.ts';
 import { RunnerProcess, type RunnerProcessOptions, type TrialMessage } from './runner-process.ts';
 import { sweepSandboxes } from './sweep.ts';
 import type { TrialConfig } from './trial-config.ts';
 import { readTrialFiles } from './trial-files.ts';
 import { readTrial, type TrialOutcome, type TrialReading } from './trial-result.ts';
+import { NO_LIMITS, TrialWatch } from './trial-watch.ts';
 
 /** A worker that is told to end is killed some seconds after its trials were handed over. */
 const CLOSE_GRACE_MS = 5_000;
+/** A runner that died is started again at once; one that dies again and again without a trial that ended, after pauses that double. */
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 10_000;
 
 export type RunTrialOptions = TrialReading & {
   /** Values the agent reads in memory, e.g. `STILLROOM_GATEWAY_KEY`; they are never written to a file. */
   readonly secrets?: Readonly<Record<string, string>>;
+  /**
+   * `http://HOST:PORT`: the only place that an agent's program in a sandbox without network may connect to, as 127.0.0.1:PORT, while the
+   * agent runs. Absent: nowhere.
+   */
+  readonly gatewayUrl?: string;
   /** Aborting cancels the trial; `run` rejects with the signal's reason once the sandbox is gone. */
   readonly signal?: AbortSignal;
+  /** Ends a trial that does not end by itself. Default: it is waited for. */
+  readonly limits?: TrialLimits;
   /** harbor's TrialEvents: start, environment-start, agent-start, agent-end, verification-start, end, cancel. */
   readonly onEvent?: (event: string) => void;
+  /** The most memory that the trial's sandbox was seen to use so far, in bytes; not called for sandboxes of which nothing is known. */
+  readonly onMemory?: (bytes: number) => void;
 };
 
 /** A trial's outcome and the folder that holds its files (result.json, trial.log, agent/, verifier/). */
 export type TrialRun = TrialOutcome & { readonly trialDir: string };
 
-type Waiting = { onMessage(message: TrialMessage): void; onDeath(error: Error): void };
+type Waiting = { readonly process: RunnerProcess; onMessage(message: TrialMessage): void; onDeath(error: Error): void };
 
 /** Runs harbor trials, many at a time, in one resident Python process, which is started again when it dies. */
 export class HarborRunner implements AsyncDisposable {
   #options: RunnerProcessOptions;
   #waiting = new Map<string, Waiting>();
   #process: Promise<RunnerProcess> | null = null;
+  /** Processes that take no more trials. */
+  #retired = new Set<RunnerProcess>();
   #count = 0;
-  #closed = false;
+  #closing = new AbortController();
+  /** Deaths in a row, failed starts included, with no trial that ended in between. */
+  #deaths = 0;
 
-  private constructor(options: RunnerProcessOptions) {
+  /** The Python process is started with the first trial. */
+  constructor(options: RunnerProcessOptions) {
     this.#options = options;
   }
 
-  /** Starts the Python process. Throws `RunnerDied` with its words if it does not come up. */
+  /** Starts the Python process at once. Throws `RunnerDied` with its words if it does not come up. */
   static async start(options: RunnerProcessOptions): Promise<HarborRunner> {
-    await mkdir(options.home, { recursive: true });
     const runner = new HarborRunner(options);
     await runner.#live();
     return runner;
@@ -49,23 +69,35 @@ export class HarborRunner implements AsyncDisposable {
    */
   async run(config: TrialConfig, options: RunTrialOptions): Promise<TrialRun> {
     options.signal?.throwIfAborted();
-    const process = await this.#live();
+    const process = await unlessAborted(this.#live(), options.signal);
     options.signal?.throwIfAborted();
     this.#count += 1;
     const id = `${config.trial_name}#${this.#count}`;
-    const cancel = () => process.send({ op: 'cancel', id });
-    try {
-      const trialDir = await new Promise<string>((resolve, reject) => {
-        this.#waiting.set(id, waitingFor(options, resolve, reject));
-        if (!process.alive) return reject(process.death());
-        options.signal?.addEventListener('abort', cancel);
-        process.send({ op: 'run', id, config, secrets: options.secrets ?? {}, events: options.onEvent !== undefined });
+    using watches = new DisposableStack();
+    watches.defer(() => this.#forget(id, process));
+    const trialDir = await new Promise<string>((resolve, reject) => {
+      const giveUp = (reason: unknown) => {
+        this.#retire(process);
+        reject(reason);
+      };
+      const watch = new TrialWatch(options.limits ?? NO_LIMITS, options.signal, {
+        cancel: () => process.send({ op: 'cancel', id }),
+        giveUp,
       });
-      return { ...readTrial(await readTrialFiles(trialDir), options), trialDir };
-    } finally {
-      this.#waiting.delete(id);
-      options.signal?.removeEventListener('abort', cancel);
-    }
+      watches.defer(() => watch[Symbol.dispose]());
+      this.#waiting.set(id, waitingFor(process, options, watch, resolve, reject));
+      if (!process.alive) return reject(process.death());
+      const { secrets = {}, gatewayUrl: gateway = null } = options;
+      process.send({ op: 'run', id, config, secrets, gateway, events: true });
+    });
+    return { ...this.#unsecret(readTrial(await readTrialFiles(trialDir), options)), trialDir };
+  }
+
+  /** What a server or a tool said may hold a key that it was given. */
+  #unsecret(outcome: TrialOutcome): TrialOutcome {
+    const { exceptionMessage, infraReason } = outcome;
+    const { text } = redactor(this.#options.secrets ?? []);
+    return { ...outcome, exceptionMessage: exceptionMessage && text(exceptionMessage), infraReason: infraReason && text(infraReason) };
   }
 
   /** The process id of the running Python process. */
@@ -75,9 +107,9 @@ export class HarborRunner implements AsyncDisposable {
 
   /** Cancels what runs, waits until its sandboxes are gone and ends the process. */
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#closing.abort(new Error('the harbor runner is closed'));
     const process = await this.#process?.catch(() => null);
-    await process?.close(CLOSE_GRACE_MS);
+    await Promise.all([...this.#retired, process].map((one) => one?.close(CLOSE_GRACE_MS)));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -86,39 +118,101 @@ export class HarborRunner implements AsyncDisposable {
 
   /** The living process; callers that come while it starts share the one start. */
   #live(): Promise<RunnerProcess> {
-    if (this.#closed) throw new Error('the harbor runner is closed');
+    this.#closing.signal.throwIfAborted();
     if (this.#process === null) {
-      const starting = RunnerProcess.start(this.#options, (message) => this.#deliver(message));
+      const starting = this.#start();
       this.#process = starting;
       const forget = () => {
         if (this.#process === starting) this.#process = null;
       };
-      starting.then((process) => process.exited.then(() => this.#bury(process, forget)), forget);
+      const failed = () => {
+        this.#deaths += 1;
+        forget();
+      };
+      starting.then((process) => process.exited.then(() => this.#bury(process, forget)), failed);
     }
     return this.#process;
   }
 
+  async #start(): Promise<RunnerProcess> {
+    const pauseMs = this.#deaths < 2 ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (this.#deaths - 2), LONGEST_PAUSE_MS);
+    if (pauseMs > 0) await sleep(pauseMs, undefined, { signal: this.#closing.signal });
+    await mkdir(this.#options.home, { recursive: true });
+    return RunnerProcess.start(this.#options, (message) => this.#deliver(message));
+  }
+
+  /** A process in which something runs on that nobody waits for takes no more trials, and ends after those it has. */
+  #retire(process: RunnerProcess): void {
+    if (this.#retired.has(process)) return;
+    this.#retired.add(process);
+    this.#process = null;
+  }
+
+  #forget(id: string, process: RunnerProcess): void {
+    this.#waiting.delete(id);
+    const isBusy = [...this.#waiting.values()].some((trial) => trial.process === process);
+    if (this.#retired.has(process) && !isBusy) void process.close(CLOSE_GRACE_MS);
+  }
+
   #bury(process: RunnerProcess, forget: () => void): void {
     forget();
-    // All of them ran in this process: a new one is only started by a later call.
-    for (const trial of [...this.#waiting.values()]) trial.onDeath(process.death());
+    if (!this.#retired.delete(process)) this.#deaths += 1;
+    for (const trial of [...this.#waiting.values()]) if (trial.process === process) trial.onDeath(process.death());
     // One that was killed could not clear up; whether a later call comes, nobody knows.
-    if (!this.#closed) void sweepSandboxes(this.#options);
+    if (!this.#closing.signal.aborted) void sweepSandboxes(this.#options);
   }
 
   #deliver(message: TrialMessage): void {
+    if (message.type === 'done' && !message.cancelled) this.#deaths = 0;
     if (message.id !== null) this.#waiting.get(message.id)?.onMessage(message);
   }
 }
 
-function waitingFor(options: RunTrialOptions, resolve: (trialDir: string) => void, reject: (error: unknown) => void): Waiting {
+/** Stops waiting for what may take long when the signal aborts. */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  const aborted = Promise.withResolvers<never>();
+  const stop = () => aborted.reject(signal.reason);
+  signal.addEventListener('abort', stop);
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+const TOLD_TO_END = 'the harbor runner cancelled the trial because it was told to end';
+
+function waitingFor(
+  process: RunnerProcess,
+  options: RunTrialOptions,
+  watch: TrialWatch,
+  resolve: (trialDir: string) => void,
+  reject: (error: unknown) => void,
+): Waiting {
+  let blockedAt: string | null = null;
   return {
-    onDeath: reject,
+    process,
+    // Its siblings may be tried again: it alone is to blame.
+    onDeath: (error) =>
+      reject(blockedAt === null ? error : new TrialCrashed(`the trial let nothing else run (${blockedAt}): ${error.message}`)),
     onMessage(message) {
-      if (message.type === 'event') return options.onEvent?.(message.event);
+      if (message.type === 'blocked') {
+        blockedAt = message.where;
+        return;
+      }
+      if (message.type === 'event') {
+        watch.onEvent(message.event);
+        blockedAt = null;
+        return options.onEvent?.(message.event);
+      }
+      if (message.type === 'memory') return options.onMemory?.(message.bytes);
+      if (message.peakMemoryBytes !== null) options.onMemory?.(message.peakMemoryBytes);
       if (options.signal?.aborted) return reject(options.signal.reason);
       if (message.type === 'done' && !message.cancelled) return resolve(message.trialDir);
-      if (message.type === 'done') return reject(new TrialCrashed('the harbor runner cancelled the trial because it was told to end'));
+      if (watch.reason !== null) return reject(watch.reason);
+      // Not by us: the runner was told to end, with all that it ran.
+      if (message.type === 'done' || message.kind === 'cancelled') return reject(new RunnerDied(TOLD_TO_END));
       if (message.kind === 'bad-request' || message.kind === 'bad-trial') return reject(new TrialRefused(message.error));
       reject(new TrialCrashed(message.error));
     },

@@ -1,8 +1,21 @@
 import { execa } from 'execa';
 import { z } from 'zod';
 
+const Protection = z.object({
+  isolation: z.enum(['bubblewrap', 'none']),
+  user: z.enum(['own', 'runner', 'root']),
+  processLimit: z.boolean(),
+  totalMemory: z.enum(['sampled', 'none']),
+  files: z.enum(['ram', 'disk']),
+  userNamespaces: z.enum(['closed', 'open']),
+  network: z.enum(['none', 'host']),
+});
+
+/** What holds for sandboxes on this machine, as watched; docs/sandbox.md says what each value means. */
+export type SandboxProtection = z.infer<typeof Protection>;
+
 const Answer = z.discriminatedUnion('ok', [
-  z.object({ ok: z.literal(true), version: z.string() }),
+  z.object({ ok: z.literal(true), version: z.string(), protection: Protection }),
   z.object({ ok: z.literal(false), reason: z.string() }),
 ]);
 

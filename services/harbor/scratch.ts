@@ -1,34 +1,32 @@
 import { createHash } from 'node:crypto';
-import { access, constants, mkdir, mkdtemp, readdir, readFile, rm, statfs } from 'node:fs/promises';
-import { hostname, tmpdir } from 'node:os';
+import { mkdir, mkdtemp, readdir, readFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { removeTree } from './remove-tree.ts';
 
-const MIN_FREE_BYTES = 256 * 2 ** 20;
+/** What a process keeps in a folder of its own: folders of trials that run, or the HOME of its harbor runner. */
+export type ScratchKind = 'trials' | 'home';
 
-/** Names the machine as well as the process: containers that share a /dev/shm do not share process ids. */
-const MACHINE_PREFIX = `stillroom-trials-${createHash('sha256').update(hostname()).digest('hex').slice(0, 8)}-`;
+/** Names the machine as well as the process: containers that share a folder do not share process ids. */
+const MACHINE = createHash('sha256').update(hostname()).digest('hex').slice(0, 8);
 
-/** The fastest place for files that live as long as a trial: the RAM disk /dev/shm if it has room, else the temp directory. */
-export async function scratchRoot(): Promise<string> {
-  try {
-    await access('/dev/shm', constants.W_OK | constants.X_OK);
-    const space = await statfs('/dev/shm');
-    if (space.bavail * space.bsize >= MIN_FREE_BYTES) return '/dev/shm';
-  } catch {
-    return tmpdir();
-  }
-  return tmpdir();
+const prefixOf = (kind: ScratchKind) => `stillroom-${kind}-${MACHINE}-`;
+
+/** A new private folder of this process under `root`, for the caller to remove; clears those of its kind that dead processes left there. */
+export async function makeScratchDir(root: string, kind: ScratchKind = 'trials'): Promise<string> {
+  await mkdir(root, { recursive: true });
+  await sweepScratch(root, kind);
+  return mkdtemp(join(root, `${prefixOf(kind)}${process.pid}-${await bornAt(process.pid)}-`));
 }
 
-/** A new private folder for trial files under `root`, for the caller to remove; clears those that dead processes left there. */
-export async function makeScratchDir(root: string): Promise<string> {
-  await mkdir(root, { recursive: true });
-  for (const name of await readdir(root)) {
-    if (!name.startsWith(MACHINE_PREFIX)) continue;
-    const [pid, born = ''] = name.slice(MACHINE_PREFIX.length).split('-');
-    if (!isAlive(Number(pid)) || (await bornAt(Number(pid))) !== born) await rm(join(root, name), { recursive: true, force: true });
+/** Removes what dead processes of this machine left under `root`; what cannot be removed is left for the next sweep. */
+export async function sweepScratch(root: string, kind: ScratchKind): Promise<void> {
+  const prefix = prefixOf(kind);
+  for (const name of await readdir(root).catch(() => [])) {
+    if (!name.startsWith(prefix)) continue;
+    const [pid, born = ''] = name.slice(prefix.length).split('-');
+    if (!isAlive(Number(pid)) || (await bornAt(Number(pid))) !== born) await removeTree(join(root, name)).catch(() => {});
   }
-  return mkdtemp(join(root, `${MACHINE_PREFIX}${process.pid}-${await bornAt(process.pid)}-`));
 }
 
 /** When a process was born, in clock ticks since boot: a later one with its pid is another. `0` where there is no /proc to tell. */

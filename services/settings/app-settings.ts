@@ -3,6 +3,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import { isBucket, isFolderOrBucket, type StoreLocation, storeLocation } from './blob-store.ts';
 import { PROJECT_ROOT } from './environment.ts';
+import { mayBePassed } from './runner-variables.ts';
 import { ambiguousSource, isTokenizerSource, type TokenizerSource, tokenizerSources } from './tokenizers.ts';
 import { ALL_ROLES, ROLE_SYNTAX, rolesIn } from './worker-roles.ts';
 
@@ -47,6 +48,13 @@ export const AppSettingsSchema = z
           .min(0)
           .default(10)
           .describe('How long a worker that is told to end lets what it runs come to its own end, before other workers get it.'),
+        memoryReserveMb: z
+          .int()
+          .min(0)
+          .default(512)
+          .describe(
+            'Memory, in MB, that a worker leaves for everything else: a trial waits until what it is likely to need is available beyond that.',
+          ),
         metricsHost: z.string().min(1).default('127.0.0.1').describe('Address on which a worker serves its Prometheus metrics.'),
         metricsPort: port
           .optional()
@@ -59,6 +67,22 @@ export const AppSettingsSchema = z
       })
       .prefault({})
       .describe('How much one worker process takes on.'),
+    harbor: z
+      .strictObject({
+        passEnv: z
+          .array(
+            z
+              .string()
+              .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable')
+              .refine(mayBePassed, "is the worker's alone and never reaches a runner"),
+          )
+          .default([])
+          .describe(
+            "More variables of a rollout worker's environment that its harbor runner gets, e.g. those that the `env` of a job template names; their values count as secret. Those that harbor's own environments read are passed without being named.",
+          ),
+      })
+      .prefault({})
+      .describe('The harbor runner of each rollout worker.'),
     blobStore: z
       .string()
       .min(1)

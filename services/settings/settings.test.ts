@@ -37,6 +37,11 @@ describe('temporal.config.json', () => {
       '{"workers": {"rolloutSlots": 0}, "trainer": {"port": "x"}}',
       /workers\.rolloutSlots[\s\S]*trainer\.port|trainer\.port[\s\S]*workers\.rolloutSlots/,
     ],
+    [
+      '{"harbor": {"passEnv": ["GRADER_KEY", "TINKER_API_KEY"]}}',
+      /is the worker's alone and never reaches a runner[\s\S]*harbor\.passEnv\[1\]/,
+    ],
+    ['{"harbor": {"passEnv": ["GRADER_KEY=1"]}}', /must be the name of an environment variable[\s\S]*harbor\.passEnv\[0\]/],
     ['{', /temporal\.config\.json is not JSON/],
   ])('%s is refused by name', (text, message) => {
     write(text);

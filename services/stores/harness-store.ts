@@ -3,9 +3,9 @@ import { StoreDamaged } from './version-index.ts';
 import type { VersionShelf } from './version-shelf.ts';
 import { type SaveOrder, type Version, VersionStore } from './version-store.ts';
 
-const FILE = 'harness.json';
+const FILE = 'doc.json';
 
-/** Stored descriptions of agents, as `<name>/vN/harness.json`; `form` is what such a document must look like. */
+/** Stored descriptions of agents, as `<name>/vN/doc.json`; `form` is what such a document must look like. */
 export class HarnessStore<Document> {
   readonly versions: VersionStore;
   private readonly form: z.ZodType<Document>;
@@ -16,7 +16,9 @@ export class HarnessStore<Document> {
     this.form = form;
   }
 
-  save(document: Document, order: Omit<SaveOrder, 'files'>): Promise<Version> {
+  /** Keeps a document as it is given. @throws ZodError for one that is not of the form */
+  async save(document: object, order: Omit<SaveOrder, 'files'>): Promise<Version> {
+    this.form.parse(document);
     return this.versions.save({ ...order, files: () => ({ [FILE]: `${JSON.stringify(document, null, 2)}\n` }) });
   }
 

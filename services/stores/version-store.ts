@@ -66,6 +66,11 @@ export class VersionStore {
     return this.shelf.read(name, version, file);
   }
 
+  /** The numbers of its versions, ascending; none of a name that has none. */
+  async numbers(name: string): Promise<number[]> {
+    return [...(await this.look(name)).versions].sort((a, b) => a - b);
+  }
+
   async aliases(name: string): Promise<ReadonlyMap<string, number>> {
     return (await this.look(name)).index.aliases;
   }

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import type { TrialId } from '../../core/ids.ts';
+import type { AgentProgram } from '../../core/run/agent-program.ts';
 import {
   type ChatRenderer,
   type Gateway,
@@ -8,13 +9,7 @@ import {
   type TokenSampler,
   type TrialOptions,
 } from '../../services/gateway/index.ts';
-import {
-  HarborRunner,
-  type RunTrialOptions,
-  type TerminusAgentOptions,
-  type TrialRun,
-  terminusAgent,
-} from '../../services/harbor/index.ts';
+import { agentConfig, HarborRunner, type RunTrialOptions, type TerminusAgentOptions, type TrialRun } from '../../services/harbor/index.ts';
 import { Setting } from './setting.ts';
 
 /** terminus-2 works in a tmux of the sandbox, which is this machine's. */
@@ -26,6 +21,8 @@ export type Play = {
   readonly sampler: TokenSampler;
   readonly renderer: ChatRenderer;
   readonly agent?: Partial<TerminusAgentOptions>;
+  /** What a harness document asks for besides. */
+  readonly document?: AgentProgram;
   readonly gateway?: Partial<TrialOptions>;
   readonly environment?: Readonly<Record<string, unknown>>;
   readonly options?: Partial<RunTrialOptions>;
@@ -62,6 +59,7 @@ export class TerminusSetting implements AsyncDisposable {
     sampler,
     renderer,
     agent,
+    document = { runtime: 'terminus-2', kwargs: {}, env: {} },
     gateway,
     environment,
     options,
@@ -80,13 +78,12 @@ export class TerminusSetting implements AsyncDisposable {
       ...gateway,
     });
     this.keys.push(session.apiKey);
-    const terminus = terminusAgent({
+    const terminus = agentConfig(document, {
       apiBase: session.apiBase,
       model: 'lab/scripted',
       maxTurns,
       maxTokens: 1000,
       compaction: false,
-      collectRolloutDetails: true,
       ...limits,
       ...agent,
     });

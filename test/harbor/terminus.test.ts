@@ -41,6 +41,15 @@ if (TMUX_IS_HERE) {
     expect(harborsTurns(run)).toEqual(gatewaysTurns(record));
   });
 
+  test('the prompt of a document stands before its task', async () => {
+    const document = { runtime: 'terminus-2', kwargs: { parser_name: 'json' }, env: {}, prompt: 'Use {braces} sparingly.\n' } as const;
+    const sampler = scriptedSampler(copy, done, done);
+    const { session, ...run } = await terminus.play({ sampler, renderer, document });
+    expect(run).toMatchObject({ reward: 1, stopReason: 'submitted' });
+    const [first] = session.record().spans;
+    expect(textOf(first?.prompt ?? new Int32Array())).toMatch(/Use \{braces\} sparingly\.\n\nfiles sun\ntask copy sun to map/);
+  });
+
   test('an answer that it cannot read is followed by a message, in the same fragment', async () => {
     const sampler = scriptedSampler(says('no JSON\n'), copy, done, done);
     const { session, ...run } = await terminus.play({ sampler, renderer });
@@ -65,7 +74,7 @@ if (TMUX_IS_HERE) {
       const sampler = scriptedSampler(flood, look);
       const { session, ...run } = await terminus.play({ sampler, renderer, ...context(12_000) });
       expect(run).toMatchObject({ reward: 1, executed: true, exceptionType: null, stopReason: 'overflow' });
-      expect(session.record()).toMatchObject({ calls: 1, overflow: true, failure: null });
+      expect(session.record()).toMatchObject({ calls: 1, overflow: true, overflowAfterCalls: 1, failure: null });
       expect(sampler.requests).toHaveLength(1);
     });
 
@@ -75,7 +84,7 @@ if (TMUX_IS_HERE) {
       const { session, ...run } = await terminus.play({ sampler, renderer, ...context(12_000, { compaction: true }) });
       expect(run).toMatchObject({ reward: 1, exceptionType: null, stopReason: 'submitted' });
       const record = session.record();
-      expect(record).toMatchObject({ calls: 6, overflow: true, failure: null });
+      expect(record).toMatchObject({ calls: 6, overflow: true, overflowAfterCalls: 1, failure: null });
       expect(saidIn(record)[5]).toBe(textOf(done.tokens));
       expect(record.links.map(({ cause }) => cause)).toEqual(['first', null, 'no_match', null, 'compaction', null]);
     });

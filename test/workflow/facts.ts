@@ -65,7 +65,7 @@ export function pinned(over: Partial<PinnedRun> = {}, planOver: Partial<RunPlan>
     runId: 'run',
     runDir: '.stillroom/runs/run',
     trialPrefix: '0123abcd',
-    agent: { name: 'turn', ref: 'builtin', hash: 'h', importPath: 'x:Y', kwargs: {} },
+    agent: { name: 'turn', ref: 'builtin', hash: 'h', runtime: 'turn', kwargs: {}, env: {} },
     backend: 'local',
     promote: false,
     yes: true,

@@ -12,7 +12,7 @@ import { scoringMeters } from '../../../core/measures/billing.ts';
 import { trialFigures } from '../../../core/measures/trial-figures.ts';
 import { NO_USAGE } from '../../../core/measures/usage.ts';
 import { seededRandom } from '../../../core/random/seeded.ts';
-import { HarnessDocument } from '../../../core/run/agents.ts';
+import { StoredHarness } from '../../../core/run/harness-document.ts';
 import { after, trialOf } from '../../../core/run/testing/facts.ts';
 import type { TrialSpec } from '../../../core/run/trial.ts';
 import { buildDatums, datumLimits } from '../../../core/tokens/datums.ts';
@@ -46,7 +46,7 @@ export function world(root: string, objects: ObjectStore): AllActivities {
       objects,
       projectRoot: root,
       settings: { runRoot: 'runs', taskQueues: { control: 'control', rollouts: 'rollouts', training: 'training' } },
-      harnesses: new HarnessStore(join(root, 'harnesses'), HarnessDocument),
+      harnesses: new HarnessStore(join(root, 'harnesses'), StoredHarness),
     }),
     ...createKeptTrialsActivities({ records, blobs }),
     ...createMetricsActivities({ records, blobs, objects, folderOf, rendererOf: tinyRendererOf }),

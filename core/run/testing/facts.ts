@@ -12,6 +12,7 @@ export function trialOf(known: Partial<TrialSummary> = {}): TrialSummary {
     trialId: 'trial' as TrialId,
     taskId: 'a',
     spans: null,
+    files: null,
     reward: 1,
     executed: true,
     passed: true,

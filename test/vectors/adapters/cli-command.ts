@@ -30,9 +30,6 @@ const OPTIONS: Readonly<Record<string, { readonly ours: string; readonly value: 
 };
 const INPUTS = ['--distill-config', '--task-ids', '--holdout-task-ids'];
 
-/** The built-in agent, by its name there and here. */
-export const BUILTIN = { theirs: 'pi', ours: 'turn' } as const;
-
 /** `optimize harness AGENT ENVIRONMENT [options]`, taken apart. */
 function parts([, , agent = '', environment = '', ...options]: readonly string[]) {
   const given = new Map<string, string | null>();
@@ -84,7 +81,7 @@ export async function parseStart(args: readonly string[], root: string): Promise
     request = options;
   });
   try {
-    await program.parseAsync(['start', '--agent', agent.replace(/^pi(?=@|$)/, BUILTIN.ours), ...ours], { from: 'user' });
+    await program.parseAsync(['start', '--agent', agent, ...ours], { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError) return { refused: error.code };
     throw error;

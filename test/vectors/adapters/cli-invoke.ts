@@ -18,7 +18,7 @@ import type { PinnedRun } from '../../../core/run/pinned-run.ts';
 import { VersionStore } from '../../../services/stores/version-store.ts';
 import type { Finding } from '../judge.ts';
 import { difference } from '../same.ts';
-import { BUILTIN, type InvokeCase, parseStart, type Step, whyNotApplicable } from './cli-command.ts';
+import { type InvokeCase, parseStart, type Step, whyNotApplicable } from './cli-command.ts';
 
 /** Our kinds of mistakes by the recorder's names. */
 const KINDS: Readonly<Record<string, Problem['kind'] | 'run_dir_used' | `commander.${string}` | 'failed'>> = {
@@ -83,11 +83,9 @@ async function lay(project: Project, { files, harness_store }: InvokeCase): Prom
     await project.file(path, text === PLAIN_TEMPLATE ? JSON.stringify(TEMPLATE) : text);
     for (const [, id] of path.endsWith('.json') ? text.matchAll(/"([\w-]+)"/g) : []) await project.task(id ?? '');
   }
-  for (const [stored, versions] of Object.entries(harness_store))
+  for (const [name, versions] of Object.entries(harness_store))
     for (const [index, runtime] of versions.entries()) {
-      const document = { runtime: runtime === BUILTIN.theirs ? BUILTIN.ours : runtime, kwargs: {} };
-      const name = stored === BUILTIN.theirs ? BUILTIN.ours : stored;
-      await project.harnesses.save(document, { name, key: `version ${index}`, alias: null });
+      await project.harnesses.save({ runtime, kwargs: {} }, { name, key: `version ${index}`, alias: null });
     }
 }
 
@@ -156,14 +154,14 @@ function compareStep(wanted: Expected, ours: Ours, promoted: unknown): string | 
   const { agent, backend, plan } = ours.pinned;
   const { train, holdout } = ours.tasks;
   const ids = { train: train.map(({ id }) => id), holdout: holdout.map(({ id }) => id) };
-  const typed = theirs(input.agent);
+  const typed = input.agent;
   return difference(
     { exit, started, error: kind, run_with: wanted.run_with, record: wanted.record, promoted: wantedPromoted },
     {
       exit: ours.exit === 'waits' ? exit : ours.exit,
       started: true,
       error: ours.failed ? 'failed' : undefined,
-      run_with: { name: theirs(agent.name), ...ids, resume: false, backend, max_usd: plan.maxUsd, cli_agent: typed },
+      run_with: { name: agent.name, ...ids, resume: false, backend, max_usd: plan.maxUsd, cli_agent: typed },
       record: {
         agent: typed,
         backend,
@@ -175,5 +173,3 @@ function compareStep(wanted: Expected, ours: Ours, promoted: unknown): string | 
     },
   );
 }
-
-const theirs = (agent: string) => agent.replace(/^turn(?=@|$)/, BUILTIN.theirs);
