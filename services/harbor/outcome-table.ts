@@ -33,6 +33,7 @@ export const EXCEPTIONS: Readonly<Record<string, ExceptionRow>> = {
   NonZeroAgentExitCodeError: row('agent', true, 'again'),
   AgentSafetyRefusalError: row('agent', true, 'never', 'refused'),
   ContentPolicyViolationError: row('agent', true, 'never', 'refused'),
+  AgentCannotPlay: row('agent', false, 'never'),
   // The grader failed at finished work: the same grader would fail again.
   VerifierTimeoutError: row('grader', true, 'never', null),
   RewardFileNotFoundError: row('grader', true, 'never', null),
@@ -89,6 +90,7 @@ export const EXCEPTIONS: Readonly<Record<string, ExceptionRow>> = {
   // Stillroom's own doing, or harbor as it is installed here.
   CancelledError: row('us', false, 'again'),
   TrialCrashed: row('us', false, 'again'),
+  RunnerDied: row('us', false, 'again'),
   ForeignResult: row('us', false, 'never'),
   ServiceOperationsUnsupportedError: row('us', false, 'never'),
   VercelScopeError: row('us', false, 'never'),

@@ -18,7 +18,7 @@ const broke = (exception_type: string) => ({
 const graded = (reward: unknown) => ({ verifier_result: { rewards: { reward } } });
 const ungraded = { verifier_result: null };
 
-describe('all combinations of exception and reward', () => {
+describe('all exception × reward combinations', () => {
   it.each<[what: string, change: Record<string, unknown>, expected: Partial<TrialOutcome>]>([
     ['none × reward', graded(0.5), { reward: 0.5, executed: true, fault: null, retry: 'never', infraReason: null }],
     ['none × no reward', ungraded, { reward: null, executed: false, fault: 'grader', retry: 'once', stopReason: null }],
@@ -32,9 +32,13 @@ describe('all combinations of exception and reward', () => {
       { ...ungraded, ...broke('AgentTimeoutError') },
       { reward: null, executed: false, fault: 'budget', retry: 'again' },
     ],
-    ['grader × reward', { ...graded(1), ...broke('VerifierTimeoutError') }, { reward: 1, passed: true, executed: true, stopReason: null }],
     [
-      'grader × no reward',
+      'grader × reward: verifier timeout with a reward',
+      { ...graded(1), ...broke('VerifierTimeoutError') },
+      { reward: 1, passed: true, executed: true, stopReason: null },
+    ],
+    [
+      'grader × no reward: verifier timeout without a reward',
       { ...ungraded, ...broke('VerifierTimeoutError') },
       { reward: null, executed: false, fault: 'grader', retry: 'never', stopReason: null },
     ],
@@ -78,7 +82,7 @@ it.each([
   expect(read({ ...ungraded, ...broke('RuntimeError'), ...phases })).toMatchObject({ executed: false, fault, retry: 'again' });
 });
 
-describe('a reward file without its echo in the result', () => {
+describe('a reward file was written, but its echo in the result is missing', () => {
   it.each([
     ['nothing else', ungraded, {}],
     ['the grader ran out of time', ungraded, broke('VerifierTimeoutError')],
@@ -120,7 +124,7 @@ describe('a reward that is not a number', () => {
   });
 });
 
-describe('a result of another shape', () => {
+describe("a harbor result of another version's shape", () => {
   const message = (text: string) => {
     try {
       readTrial({ result: text, testReport: null, trajectory: null }, { rewardKey: 'reward' });
