@@ -92,8 +92,8 @@ export type SandboxDeps = DryRunDeps & {
 export function createSandboxActivities(deps: SandboxDeps) {
   return {
     /**
-     * A gateway must answer at this worker's public URL, if it has one. Then dry-run trials with harbor's `nop` agent, on a few tasks: each
-     * sandbox must start and each grader must yield a reward, 0 included.
+     * A gateway must answer at this worker's public URL, if it has one. Then dry-run trials on a few tasks, whose agent does nothing
+     * but look whether the run's own could play: each sandbox must start and each grader must yield a reward, 0 included.
      */
     async checkSandbox({ run }: { run: BlobRef }): Promise<readonly Check[]> {
       const record = await deps.records.load(run);
