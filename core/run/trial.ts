@@ -30,6 +30,12 @@ export type TrialSpec = {
 /** Whether a trial that says nothing about the model is worth another try: as often as the run's retries allow, or once at most. */
 export type TrialRetry = 'never' | 'once' | 'again';
 
+/**
+ * Who broke a trial: the `agent`, its `budget` of time or tokens, the `grader` of its task, the `sandbox`, the `model` it could not ask, or `us`
+ * (Stillroom, or harbor as it is installed).
+ */
+export type Fault = 'agent' | 'budget' | 'grader' | 'sandbox' | 'model' | 'us';
+
 /** What a trial left: ids and counts; its tokens are in the blob store under `spans`. */
 export type TrialSummary = Paid & {
   readonly trialId: TrialId;
@@ -46,6 +52,8 @@ export type TrialSummary = Paid & {
   readonly gradedScore: number | null;
   readonly exceptionType: string | null;
   readonly exceptionMessage: string | null;
+  /** Null where nothing broke. */
+  readonly fault: Fault | null;
   /** Why the agent ended; a limit of the trial that was reached goes before the agent's own word. */
   readonly stopReason: string | null;
   readonly calls: number;

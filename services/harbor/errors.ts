@@ -10,7 +10,12 @@ export class TrialRefused extends Error {
 
 /** The trial ended without a readable result. The runner lives; another attempt under a new trial name may succeed. */
 export class TrialCrashed extends Error {
-  override readonly name = 'TrialCrashed';
+  override readonly name: string = 'TrialCrashed';
+}
+
+/** The trial left a result, but not in harbor 0.25's form. The next one would be no other. */
+export class ForeignResult extends TrialCrashed {
+  override readonly name = 'ForeignResult';
 }
 
 /** The runner process ended while the trial ran. Another attempt starts a new runner. */

@@ -6,7 +6,7 @@ export { composeProblem, containerEngine, type EngineReport, hasSingularity } fr
 export type { TestCounts } from './ctrf.ts';
 export { AGENT_CANNOT_PLAY, dryRunAgent } from './dry-run-agent.ts';
 export { type EnvironmentReport, type HarborReport, probeHarbor } from './environments-probe.ts';
-export { BadHarborInput, RunnerDied, TrialCrashed, TrialRefused } from './errors.ts';
+export { BadHarborInput, ForeignResult, RunnerDied, TrialCrashed, TrialRefused } from './errors.ts';
 export {
   hasNoNetwork,
   type JobTemplate,
@@ -16,6 +16,7 @@ export {
   sandboxMode,
   TEMPLATE_KEYS,
 } from './job-template.ts';
+export { EXCEPTIONS, type ExceptionRow, exceptionRow } from './outcome-table.ts';
 export { harborPython } from './python.ts';
 export { removeTree } from './remove-tree.ts';
 export { type ResidentRunner, residentRunner } from './resident.ts';
