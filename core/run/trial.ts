@@ -9,8 +9,16 @@ export type ModelRef =
 /** Weights of the student that can be sampled: those after a step. */
 export type PublishedSampler = Extract<ModelRef, { readonly kind: 'sampler' }>;
 
-/** A task as the run pinned it: its directory may not change while the run lives. */
-export type PinnedTask = { readonly id: string; readonly path: string; readonly digest: string };
+/** Where a task that is not below the project root is fetched from: always the same content. */
+export type TaskSource =
+  | { readonly kind: 'git'; readonly url: string; readonly commit: string }
+  | { readonly kind: 'package'; readonly ref: string };
+
+/**
+ * A task as the run pinned it. `path` counts from the project root, or from the top of a repository; of a package it is its name. The
+ * digest is over its content, wherever it comes from.
+ */
+export type PinnedTask = { readonly id: string; readonly path: string; readonly digest: string; readonly source?: TaskSource };
 
 /** Tasks as they travel: a list of them in the blob store, and how many they are. */
 export type TaskList = { readonly ref: BlobRef; readonly count: number };
