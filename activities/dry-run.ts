@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { failed, passed } from '../core/run/check.ts';
 import type { Check } from '../core/run/results.ts';
 import type { PinnedTask } from '../core/run/trial.ts';
 import { AGENT_CANNOT_PLAY, type AgentConfig, dryRunAgent, removeTree, type TrialRun, trialConfig } from '../services/harbor/index.ts';
 import { agentWiring } from './agent-wiring.ts';
+import { openTask } from './pinned-tasks.ts';
 import type { RolloutDeps } from './rollouts.ts';
 import type { RunRecord } from './run-records.ts';
 
-export type DryRunDeps = Pick<RolloutDeps, 'harbor' | 'trialsDir' | 'projectRoot'>;
+export type DryRunDeps = Pick<RolloutDeps, 'harbor' | 'trialsDir' | 'tasks'>;
 
 const NAME = 'dry-run trial';
 
@@ -19,9 +20,11 @@ const OF_HOLDOUT = 2;
 /** One trial on each of a few tasks of both splits, all at once, with an agent that does nothing. Tells of every task that cannot be used. */
 export async function dryRun(record: RunRecord, deps: DryRunDeps, signal: AbortSignal): Promise<Check> {
   const tasks = [...spread(record.train, OF_TRAIN), ...spread(record.holdout, OF_HOLDOUT)];
-  const { projectRoot } = deps;
   const [trialsDir, runner] = [await deps.trialsDir(), await deps.harbor()];
-  const trials = tasks.map(async (task) => ({ task, ...(await outcomeOf(task, record, { runner, trialsDir, projectRoot }, signal)) }));
+  const trials = tasks.map(async (task) => ({
+    task,
+    ...(await outcomeOf(task, record, { runner, trialsDir, tasks: deps.tasks }, signal)),
+  }));
   await Promise.allSettled(trials); // one that is cancelled leaves nothing behind
   const ended = await Promise.all(trials);
   const broken = byReason(ended);
@@ -62,7 +65,7 @@ function byReason(ended: readonly (Ended & { readonly task: PinnedTask })[]): st
 type TrialDeps = {
   readonly runner: Awaited<ReturnType<DryRunDeps['harbor']>>;
   readonly trialsDir: string;
-  readonly projectRoot: string;
+  readonly tasks: DryRunDeps['tasks'];
 };
 type Ended = { readonly reward: number | null; readonly ms: number; readonly why: string | null; readonly isAgents?: true };
 
@@ -84,10 +87,10 @@ async function outcomeOf(task: PinnedTask, record: RunRecord, deps: TrialDeps, s
 /** Its agent does nothing. Less than the workflow waits for this activity, so that the cause is told. */
 const DRY_RUN_LIMITS = { limitMs: 15 * 60_000, graceMs: 2 * 60_000 };
 
-async function dryTrial(task: PinnedTask, record: RunRecord, { runner, trialsDir, projectRoot }: TrialDeps, signal: AbortSignal) {
+async function dryTrial(task: PinnedTask, record: RunRecord, { runner, trialsDir, tasks }: TrialDeps, signal: AbortSignal) {
   const trialName = `${record.trialPrefix}-nop-${randomUUID().slice(0, 8)}`;
   const config = trialConfig({
-    taskDir: resolve(projectRoot, task.path),
+    taskDir: await openTask(tasks, task, signal),
     trialName,
     trialsDir,
     template: record.jobTemplate,

@@ -65,7 +65,7 @@ async function check(
   const named =
     typeof agent === 'string' ? agent : `mine@v${(await project.harnesses.save(agent, { name: 'mine', key: `${runs}` })).version}`;
   const { ref } = await project.resolve({ config, agent: named }, { runId: `run-${runs}`, executionId: `e${runs}` });
-  const deps = { records: project.records, harbor, trialsDir: async () => trialsDir, projectRoot: project.root, gateway: {} };
+  const deps = { records: project.records, harbor, trialsDir: async () => trialsDir, tasks: project.tasks, gateway: {} };
   const { checkSandbox } = createSandboxActivities(deps);
   const checks = (await activity.run(checkSandbox, { run: ref })) as readonly Check[];
   return { ...checks[0], count: checks.length, left: await readdir(trialsDir).catch(() => []) };

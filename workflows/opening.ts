@@ -8,7 +8,7 @@ import type { Check } from '../core/run/results.ts';
 import { StartInput } from '../core/run/start-input.ts';
 import { openBaselines } from './baselines.ts';
 import { openBranched } from './branching.ts';
-import { briefActivities, modelChecks, sandboxChecks } from './proxies.ts';
+import { briefActivities, modelChecks, resolving, sandboxChecks } from './proxies.ts';
 import { counted } from './read-books.ts';
 import type { Run } from './run.ts';
 import { unlessStopped } from './run-child.ts';
@@ -30,7 +30,7 @@ async function resolve(run: Run, input: unknown): Promise<void> {
   const parsed = StartInput.safeParse(input);
   if (!parsed.success) throw ApplicationFailure.nonRetryable(`the run's input: ${z.prettifyError(parsed.error)}`, 'BadRunInput');
   const { workflowId, firstExecutionRunId } = workflowInfo();
-  const pinned = await briefActivities().resolveRun({ runId: workflowId, executionId: firstExecutionRunId, input: parsed.data });
+  const pinned = await resolving().resolveRun({ runId: workflowId, executionId: firstExecutionRunId, input: parsed.data });
   run.facts.pinned = pinned;
   if (pinned.branch) run.facts.ledger = { ...run.facts.ledger, start: startOf(pinned.branch) };
   run.desk.maxUsd ??= pinned.plan.maxUsd; // a person may have set it before

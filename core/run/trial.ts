@@ -9,8 +9,11 @@ export type ModelRef =
 /** Weights of the student that can be sampled: those after a step. */
 export type PublishedSampler = Extract<ModelRef, { readonly kind: 'sampler' }>;
 
-/** A task as the run pinned it: its directory may not change while the run lives. */
-export type PinnedTask = { readonly id: string; readonly path: string; readonly digest: string };
+/** The commit of a git repository that a task is fetched from, where it is not below the project root: always the same content. */
+export type TaskSource = { readonly url: string; readonly commit: string };
+
+/** A task as the run pinned it. `path` counts from the project root, or from the top of its repository. The digest is over its content. */
+export type PinnedTask = { readonly id: string; readonly path: string; readonly digest: string; readonly source?: TaskSource };
 
 /** Tasks as they travel: a list of them in the blob store, and how many they are. */
 export type TaskList = { readonly ref: BlobRef; readonly count: number };

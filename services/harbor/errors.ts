@@ -22,3 +22,13 @@ export class ForeignResult extends TrialCrashed {
 export class RunnerDied extends Error {
   override readonly name = 'RunnerDied';
 }
+
+/** A task could not be fetched now: the network, the server, or the machine. Trying again later may help. */
+export class TaskUnreachable extends Error {
+  override readonly name = 'TaskUnreachable';
+}
+
+/** A task is no longer what the run pinned, here or at its source. Trying again does not help. */
+export class TaskChanged extends Error {
+  override readonly name = 'TaskChanged';
+}
