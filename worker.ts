@@ -13,7 +13,7 @@ import { keepQueueOf } from './core/training/keep-queue.ts';
 import { BlobStore } from './services/blobs/blob-store.ts';
 import { openObjectStore } from './services/blobs/open.ts';
 import { startGateway } from './services/gateway/index.ts';
-import { residentRunner, TrialFolders, TrialMemory } from './services/harbor/index.ts';
+import { residentRunner, TaskCache, TrialFolders, TrialMemory } from './services/harbor/index.ts';
 import { hubAccess, ModelFiles } from './services/hub/index.ts';
 import { death, endWithParent } from './services/processes/index.ts';
 import { type AppSettings, cannotListen, PROJECT_ROOT, type Role, readWorkerFlags, runnerVariables } from './services/settings/index.ts';
@@ -51,6 +51,8 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
   const blobs = new BlobStore(objects);
   const models = cleanup.use(new ModelAccess(connectTinker));
   const renderers = new Renderers({ objects, files: new ModelFiles(hubAccess(), settings.tokenizers) });
+  const tasks = new TaskCache({ dir: join(stateDir, 'cache', 'tasks'), projectRoot: PROJECT_ROOT });
+  if (roles.includes('rollouts')) void tasks.sweep().catch(() => {}); // another worker's sweep does it too
   const shared = { objects, blobs, records: new RunRecords(blobs), models, rendererOf: renderers.of };
   const inFlight = new InFlight();
   const common = {
@@ -75,7 +77,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
         maxCachedWorkflows: settings.workers.maxCachedWorkflows,
         stickyQueueScheduleToStartTimeout: '3s',
         maxConcurrentActivityTaskExecutions: settings.workers.controlSlots,
-        activities: controlActivities({ ...shared, settings, stateDir }),
+        activities: controlActivities({ ...shared, settings, stateDir, tasks }),
       }),
     );
   }
@@ -98,7 +100,7 @@ export async function startWorker({ roles, settings, stateDir, alterAdvantages }
       trialsDir: folders.place,
       memory: new TrialMemory({ reserveBytes: settings.workers.memoryReserveMb * 2 ** 20 }),
       runnerSecrets: variables.secrets,
-      projectRoot: PROJECT_ROOT,
+      tasks,
       drain: draining.signal,
     };
     workers.push(

@@ -2,14 +2,14 @@ import type { RunConfig } from '../core/config/index.ts';
 import { BranchRefused, type FoundBranch, findBranch, seenProblem } from '../core/run/branch.ts';
 import { readBranchSource } from '../services/blobs/branch-source.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
+import type { TaskPin } from '../services/harbor/index.ts';
 import { InputProblem } from './input-problem.ts';
-import type { SplitTask } from './splits.ts';
 
 type BranchOrder = {
   /** The run that is to start. */
   readonly runId: string;
   readonly config: RunConfig;
-  readonly holdout: readonly SplitTask[];
+  readonly holdout: readonly TaskPin[];
   readonly objects: ObjectStore;
 };
 

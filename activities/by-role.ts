@@ -1,8 +1,10 @@
 import { join } from 'node:path';
+import { cancellationSignal } from '@temporalio/activity';
 import { servingEndpointOf } from '../core/promotion/handoff.ts';
 import { StoredHarness } from '../core/run/harness-document.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
+import type { TaskCache } from '../services/harbor/index.ts';
 import { type AppSettings, PROJECT_ROOT } from '../services/settings/index.ts';
 import { GateBook } from '../services/stores/gate-book.ts';
 import { HarnessStore } from '../services/stores/harness-store.ts';
@@ -41,17 +43,18 @@ export type ControlDeps = SharedDeps & {
   readonly settings: AppSettings;
   /** Folder for what this project keeps. */
   readonly stateDir: string;
+  readonly tasks: TaskCache;
 };
 
 /** Inputs, estimate, scores, rows, gate, promotion: what needs neither sandboxes nor weights that change. */
-export function controlActivities({ settings, stateDir, ...shared }: ControlDeps) {
+export function controlActivities({ settings, stateDir, tasks, ...shared }: ControlDeps) {
   const { objects } = shared;
   const gates = new GateBook(objects);
   const shelf = (name: ShelfName) => openShelf(name, stateDir, settings.blobStore, objects);
   const stored = { ...shared, folderOf: runFiles(objects, PROJECT_ROOT) };
   const harnesses = new HarnessStore(shelf('harnesses'), StoredHarness);
   return {
-    ...createInputActivities({ ...shared, projectRoot: PROJECT_ROOT, settings, harnesses }),
+    ...createInputActivities({ ...shared, projectRoot: PROJECT_ROOT, settings, tasks, harnesses, cancelled: cancellationSignal }),
     ...createKeptTrialsActivities(shared),
     ...createCutOffActivities(shared),
     ...createMetricsActivities(stored),

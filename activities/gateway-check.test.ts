@@ -16,7 +16,7 @@ async function checks(publicUrl?: string): Promise<readonly Check[]> {
       throw new Error('harbor was asked');
     },
     trialsDir: async () => project.root,
-    projectRoot: project.root,
+    tasks: project.tasks,
     gateway: publicUrl === undefined ? {} : { publicUrl },
   });
   return (await new MockActivityEnvironment().run(checkSandbox, { run: ref })) as readonly Check[];

@@ -214,7 +214,11 @@ describe('what a run cannot start from', () => {
     ['a job template that is not JSON', template('run.toml'), /^harbor\.job_template: run\.toml: not JSON/],
     ['a job template with agents', template('agents.json'), /^harbor\.job_template: agents\.json: agents: must not be set/],
     ['a job template with an unknown key', template('unknown.json'), /^harbor\.job_template: unknown\.json: .*n_trials/],
-    ['a job template without its dataset', template('dataset.json'), /^harbor\.job_template: datasets: folder .*gone does not exist/],
+    [
+      'a job template without its dataset',
+      template('dataset.json'),
+      /^harbor\.job_template: datasets\.0: path: folder .*gone does not exist/,
+    ],
     ['a folder outside the root', { runDir: '../out' }, /^runDir: \.\.\/out is not below the project root/],
     ['the root itself as folder', { runDir: '.' }, /^runDir: \. is not below the project root/],
     ['a folder behind a link that leads out', { runDir: 'linked/run' }, /^runDir: linked\/run is not below the project root/],

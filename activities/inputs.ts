@@ -22,7 +22,7 @@ export type InputActivities = ReturnType<typeof createInputActivities>;
 /** What a failure in history says at most; a config can be wrong in more ways than a person reads. */
 const MAX_MESSAGE_CHARS = 8_000;
 
-export function createInputActivities({ records, blobs, objects, projectRoot, settings, harnesses }: InputDeps) {
+export function createInputActivities({ records, blobs, objects, projectRoot, settings, tasks: cache, harnesses, cancelled }: InputDeps) {
   return {
     /**
      * Reads, checks and pins everything a run depends on; what it returns stays in history as the record.
@@ -32,7 +32,18 @@ export function createInputActivities({ records, blobs, objects, projectRoot, se
       try {
         const problem = runIdProblem(runId);
         if (problem !== null) throw new InputProblem('run id', `${JSON.stringify(runId)}: ${problem}`);
-        const record = await resolveInput({ runId, executionId, input }, { projectRoot, settings, harnesses, blobs, objects });
+        const record = await resolveInput(
+          { runId, executionId, input },
+          {
+            projectRoot,
+            settings,
+            tasks: cache,
+            harnesses,
+            blobs,
+            objects,
+            ...(cancelled ? { cancelled } : {}),
+          },
+        );
         const home = new RunFolder(projectRoot, homeOf(runId, projectRoot, settings));
         await claimRun({ objects, home, folder: new RunFolder(projectRoot, record.runDir) }, record);
         await noteReads(objects, runId, runsReadBy(record));

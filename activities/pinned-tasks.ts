@@ -5,7 +5,7 @@ import type { BlobRef } from '../core/ids.ts';
 import type { PinnedTask, TaskList } from '../core/run/trial.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import { putJson, readJson } from '../services/blobs/json.ts';
-import { taskDigest } from '../services/harbor/index.ts';
+import { BadHarborInput, type TaskCache, TaskChanged, TaskUnreachable, taskDigest } from '../services/harbor/index.ts';
 
 /** Keeps tasks as a blob of the run, so that their list may be long. */
 export async function taskList(tasks: readonly PinnedTask[], blobs: BlobStore, runId: string): Promise<TaskList> {
@@ -22,11 +22,13 @@ export async function readTaskList({ ref }: { readonly ref: BlobRef }, blobs: Bl
 const READERS = 16;
 
 /**
- * Task folders are read in place while trials run, so a run makes sure that they still are what it pinned: trials of a changed
- * task, or of a changed grader, must not be counted with the others. Fails for good with `TaskChanged`, naming the tasks.
+ * Tasks below the project root may be edited while a run lives, so it makes sure that they still are what it pinned: trials of a changed
+ * task, or of a changed grader, must not be counted with the others. Fails for good with `TaskChanged`, naming the tasks. What a
+ * repository's commit holds cannot change.
  */
 export async function refuseChanged(projectRoot: string, tasks: readonly PinnedTask[]): Promise<void> {
-  const changed = await pLimit(READERS).map(tasks, async ({ id, path, digest }) => {
+  const local = tasks.filter(({ source }) => source === undefined);
+  const changed = await pLimit(READERS).map(local, async ({ id, path, digest }) => {
     const found = await taskDigest(resolve(projectRoot, path)).catch((error: Error) => error.message);
     return found === digest ? [] : [id];
   });
@@ -36,4 +38,19 @@ export async function refuseChanged(projectRoot: string, tasks: readonly PinnedT
     `${ids.length} task(s) changed on disk since the run was started: ${ids.slice(0, 5).join(', ')}${ids.length > 5 ? ', …' : ''}. Put them back and start the run again`,
     'TaskChanged',
   );
+}
+
+/**
+ * The folder of a task as it was pinned, on this machine. Fails for good with `TaskChanged` or `BadTask`; with `TaskUnreachable`, to be
+ * tried again, when its repository does not answer.
+ */
+export async function openTask(tasks: TaskCache, task: PinnedTask, signal: AbortSignal): Promise<string> {
+  try {
+    return await tasks.open(task, signal);
+  } catch (error) {
+    if (error instanceof TaskChanged) throw ApplicationFailure.nonRetryable(error.message, 'TaskChanged');
+    if (error instanceof BadHarborInput) throw ApplicationFailure.nonRetryable(`task ${task.id}: ${error.message}`, 'BadTask');
+    if (error instanceof TaskUnreachable) throw ApplicationFailure.retryable(`task ${task.id}: ${error.message}`, 'TaskUnreachable');
+    throw error;
+  }
 }

@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto';
-import { join, resolve } from 'node:path';
 import { cancellationSignal } from '@temporalio/activity';
 import type { BlobRef } from '../core/ids.ts';
 import type { Usage } from '../core/measures/usage.ts';
@@ -11,11 +9,10 @@ import type { Check } from '../core/run/results.ts';
 import type { ModelRef } from '../core/run/trial.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
 import type { Gateway } from '../services/gateway/index.ts';
-import { AGENT_CANNOT_PLAY, type AgentConfig, dryRunAgent, removeTree, type TrialRun, trialConfig } from '../services/harbor/index.ts';
 import { SessionLost } from '../services/tinker/index.ts';
-import { agentWiring } from './agent-wiring.ts';
 import { whileBeating } from './beating.ts';
 import { isBillingPause } from './billing.ts';
+import { type DryRunDeps, dryRun } from './dry-run.ts';
 import { checkPublicUrl } from './gateway-check.ts';
 import {
   checkContext,
@@ -31,7 +28,6 @@ import {
 import { openBook, unforked } from './paid-calls.ts';
 import { bookedModels } from './preflight-calls.ts';
 import type { RendererOf } from './renderers.ts';
-import type { RolloutDeps } from './rollouts.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
 
 export type PreflightDeps = {
@@ -88,71 +84,28 @@ async function modelChecks(record: RunRecord, reach: Reach, rendererOf: Renderer
   return checks;
 }
 
-export type SandboxDeps = Pick<RolloutDeps, 'records' | 'harbor' | 'trialsDir' | 'projectRoot'> & {
+export type SandboxDeps = DryRunDeps & {
+  readonly records: RunRecords;
   readonly gateway: Pick<Gateway, 'publicUrl'>;
 };
 
 export function createSandboxActivities(deps: SandboxDeps) {
   return {
     /**
-     * A gateway must answer at this worker's public URL, if it has one. Then one dry-run trial with harbor's `nop` agent: the sandbox must
-     * start and the grader must yield a reward, 0 included.
+     * A gateway must answer at this worker's public URL, if it has one. Then dry-run trials on a few tasks, whose agent does nothing
+     * but look whether the run's own could play: each sandbox must start and each grader must yield a reward, 0 included.
      */
     async checkSandbox({ run }: { run: BlobRef }): Promise<readonly Check[]> {
       const record = await deps.records.load(run);
       return whileBeating(async () => {
         const { publicUrl } = deps.gateway;
         const reached = publicUrl === undefined ? [] : [await checkPublicUrl(publicUrl, cancellationSignal())];
-        return reached.some(({ ok }) => !ok) ? reached : [...reached, await tried('dry-run trial', () => dryRun(record, deps))];
+        return reached.some(({ ok }) => !ok)
+          ? reached
+          : [...reached, await tried('dry-run trial', () => dryRun(record, deps, cancellationSignal()))];
       });
     },
   };
-}
-
-/** Its agent does nothing. Less than the workflow waits for this activity, so that the cause is told. */
-const DRY_RUN_LIMITS = { limitMs: 15 * 60_000, graceMs: 2 * 60_000 };
-
-async function dryRun(record: RunRecord, { harbor, trialsDir: place, projectRoot }: SandboxDeps): Promise<Check> {
-  const name = 'dry-run trial';
-  const trialsDir = await place();
-  const [task] = record.train;
-  if (!task) return failed(name, 'the run has no training task');
-  const trialName = `${record.trialPrefix}-nop-${randomUUID().slice(0, 8)}`;
-  const config = trialConfig({
-    taskDir: resolve(projectRoot, task.path),
-    trialName,
-    trialsDir,
-    template: record.jobTemplate,
-    agent: nopOf(record),
-    timeouts: { agentMs: record.config.rollout.episode_timeout_s * 1000 },
-  });
-  const runner = await harbor();
-  const outcome = await runner
-    .run(config, { rewardKey: record.config.harbor.reward_key, secrets: NO_KEY, limits: DRY_RUN_LIMITS, signal: cancellationSignal() })
-    .finally(() => removeTree(join(trialsDir, trialName)));
-  if (outcome.exceptionType === AGENT_CANNOT_PLAY) return failed(name, `agent ${record.agent.name}: ${outcome.exceptionMessage}`);
-  if (outcome.reward === null) return failed(name, `task ${task.id}: ${whyNoReward(outcome)}`);
-  const ms = outcome.timings.totalMs ?? 0;
-  return passed(name, `task ${task.id}: reward ${outcome.reward} for an agent that does nothing, in ${ms} ms`, {
-    reward: outcome.reward,
-    ms,
-  });
-}
-
-/** An agent that looks whether the run's own could play, and does nothing. */
-function nopOf({ agent, config, jobTemplate }: RunRecord): AgentConfig {
-  const { max_turns: maxTurns, context_budget_tokens: contextLimitTokens } = config.rollout;
-  return dryRunAgent(agent, agentWiring(config, { model: config.student.base_model, maxTurns, contextLimitTokens }), jobTemplate);
-}
-
-/** The agent is made with a key, and asks for nothing with it. */
-const NO_KEY = { STILLROOM_GATEWAY_KEY: 'a-key-that-opens-nothing' };
-
-/** A trial that reached its grader had a sandbox; without a reward from there the task itself is at fault. */
-function whyNoReward({ infraReason, timings }: TrialRun): string {
-  return timings.verifierMs === null
-    ? `the sandbox did not get as far as the grader: ${infraReason}`
-    : `the benchmark is broken, its grader yields no reward: ${infraReason}`;
 }
 
 async function pairOf(record: RunRecord, rendererOf: RendererOf): Promise<ModelPair> {

@@ -9,6 +9,7 @@ import type { StartInput } from '../core/run/start-input.ts';
 import type { PinnedTask } from '../core/run/trial.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
+import type { TaskCache } from '../services/harbor/index.ts';
 import type { AppSettings } from '../services/settings/index.ts';
 import type { HarnessStore } from '../services/stores/harness-store.ts';
 import { StoreDamaged } from '../services/stores/version-index.ts';
@@ -31,13 +32,16 @@ export type ResolveDeps = {
   readonly objects: ObjectStore;
   readonly projectRoot: string;
   readonly settings: Pick<AppSettings, 'runRoot' | 'taskQueues'>;
+  readonly tasks: TaskCache;
+  /** Ends a fetch of tasks that nobody waits for any more. */
+  readonly cancelled?: () => AbortSignal;
   readonly harnesses: HarnessStore<StoredHarness>;
 };
 
 /** Everything that a run depends on, read and checked. @throws InputProblem */
 export async function resolveInput(
   { runId, executionId, input }: ResolveOrder,
-  { projectRoot, settings, harnesses, blobs, objects }: ResolveDeps,
+  { projectRoot, settings, tasks, harnesses, blobs, objects, cancelled }: ResolveDeps,
 ): Promise<RunRecord> {
   if (input.backend === 'e2b') throw new InputProblem('backend', 'e2b sandboxes are not built yet: use local');
   const agent = await agentNamed(input.agent, harnesses);
@@ -47,10 +51,14 @@ export async function resolveInput(
   const taskIds = await readTaskIds(projectRoot, input.taskIds, 'taskIds');
   const holdoutTaskIds = await readTaskIds(projectRoot, input.holdoutTaskIds, 'holdoutTaskIds');
   const ids = { taskIds: taskIds.ids, holdoutTaskIds: holdoutTaskIds.ids };
-  const { jobTemplate, templateText, train, holdout } = await resolveTasks(projectRoot, config.parsed, ids);
+  const { jobTemplate, templateText, train, holdout } = await resolveTasks(config.parsed, ids, {
+    projectRoot,
+    tasks,
+    signal: cancelled?.(),
+  });
   refuseOverlap(train, holdout);
   const from = await branchNamed(input.from, { runId, config: config.parsed, holdout, objects });
-  const pin = ({ id, path, digest }: (typeof train)[number]): PinnedTask => ({ id, path, digest });
+  const pin = ({ contentDigest: _, ...task }: (typeof train)[number]): PinnedTask => task;
   const pinned = { train: train.map(pin), holdout: holdout.map(pin) };
   const oversized = [
     ...oversizedBatches(config.parsed, { train: train.length, holdout: holdout.length }),

@@ -1,4 +1,4 @@
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import { gradedScore } from '../core/measures/batch-stats.ts';
@@ -14,6 +14,7 @@ import {
   hasNoNetwork,
   RunnerDied,
   removeTree,
+  type TaskCache,
   TrialCrashed,
   type TrialMemory,
   trialConfig,
@@ -26,6 +27,7 @@ import { keepFiles } from './keep-files.ts';
 import { MemoryTurn } from './memory-turn.ts';
 import { forGateway, type ModelAccess } from './model-access.ts';
 import { openBook, type PaidCalls, unforked } from './paid-calls.ts';
+import { openTask } from './pinned-tasks.ts';
 import { recordedSampler } from './recorded-sampler.ts';
 import type { RendererOf } from './renderers.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
@@ -47,7 +49,7 @@ export type RolloutDeps = {
   readonly memory: Pick<TrialMemory, 'turn'>;
   /** Values of the runner's environment that must not be in what a trial leaves. */
   readonly runnerSecrets: readonly string[];
-  readonly projectRoot: string;
+  readonly tasks: TaskCache;
   /** Aborts when this worker is told to end: its trials are handed over. */
   readonly drain: AbortSignal;
 };
@@ -160,11 +162,11 @@ async function tryAgainLater({ kind }: ModelFailure, told: string, calls: PaidCa
 const MOST_RUNNER_DEATHS = 3;
 
 /** Runs the trial in harbor. One that ends without a readable result is infra-failed, with what it sampled still paid for. */
-async function harborTrial(attempt: Attempt, { gateway, harbor, models, projectRoot }: RolloutDeps): Promise<Outcome> {
+async function harborTrial(attempt: Attempt, { gateway, harbor, models, tasks }: RolloutDeps): Promise<Outcome> {
   const { record, spec, name: trialName, trialsDir, session, calls, signal } = attempt;
   const runner = await harbor();
   const config = trialConfig({
-    taskDir: resolve(projectRoot, spec.task.path),
+    taskDir: await openTask(tasks, spec.task, signal),
     trialName,
     trialsDir,
     template: record.jobTemplate,

@@ -5,6 +5,7 @@ import { mostTokens, tokenPrices } from '../core/money/trial-limit.ts';
 import { MOST_TRIALS_OPEN } from '../core/run/batch-sizes.ts';
 import { studentOf, teacherOf } from '../core/run/models.ts';
 import type { PinnedAgent, RunPlan } from '../core/run/pinned-run.ts';
+import { usualSameCauseFailures } from '../core/run/same-cause.ts';
 import type { PinnedTask } from '../core/run/trial.ts';
 import { saveLife } from '../core/training/checkpoint-lives.ts';
 import { type JobTemplate, sandboxMode } from '../services/harbor/index.ts';
@@ -23,6 +24,7 @@ export function planOf(config: RunConfig, { rollouts, training }: RunPlan['queue
     samplerRefreshEvery: train.sampler_refresh_every,
     saveStateEvery: train.save_state_every,
     infraRetries: config.harbor.retries,
+    sameCauseFailures: config.harbor.same_cause_failures ?? usualSameCauseFailures(Math.min(train.trial_concurrency, MOST_TRIALS_OPEN)),
     maxTurns: rollout.max_turns,
     rolloutMaxTurns: train.rollout_max_turns ?? rollout.max_turns,
     episodeTimeoutMs: rollout.episode_timeout_s * 1000,

@@ -1,20 +1,7 @@
-import { relative, resolve } from 'node:path';
-import pLimit from 'p-limit';
 import type { RunConfig } from '../core/config/index.ts';
-import type { PinnedTask } from '../core/run/trial.ts';
-import {
-  BadHarborInput,
-  resolveTasks as findTasks,
-  type JobTemplate,
-  parseJobTemplate,
-  taskContentDigest,
-  taskDigest,
-} from '../services/harbor/index.ts';
+import { BadHarborInput, indexTasks, type JobTemplate, parseJobTemplate, type TaskCache, type TaskPin } from '../services/harbor/index.ts';
 import { read } from './input-files.ts';
-import { asInputProblem, InputProblem } from './input-problem.ts';
-
-/** A pinned task with a digest of what it asks and checks, whatever it is called. */
-export type SplitTask = PinnedTask & { readonly contentDigest: string };
+import { InputProblem } from './input-problem.ts';
 
 /** Ids of both splits, by the names that a run's input has for them. */
 export type SplitIds = { readonly taskIds: readonly string[]; readonly holdoutTaskIds: readonly string[] };
@@ -22,36 +9,32 @@ export type SplitIds = { readonly taskIds: readonly string[]; readonly holdoutTa
 export type ResolvedTasks = {
   readonly jobTemplate: JobTemplate;
   readonly templateText: string;
-  readonly train: readonly SplitTask[];
-  readonly holdout: readonly SplitTask[];
+  readonly train: readonly TaskPin[];
+  readonly holdout: readonly TaskPin[];
 };
 
-/** Task folders read at once; more would only open more files. */
-const READERS = 16;
+export type SplitDeps = { readonly projectRoot: string; readonly tasks: TaskCache; readonly signal?: AbortSignal | undefined };
 
-/** Reads the job template and pins every task of both splits by its content. @throws InputProblem */
-export async function resolveTasks(projectRoot: string, config: RunConfig, ids: SplitIds): Promise<ResolvedTasks> {
+/**
+ * Reads the job template and pins every task of both splits by its content; tasks of repositories are fetched, at the commit that their
+ * ref is at now. @throws InputProblem; TaskUnreachable, which may pass
+ */
+export async function resolveTasks(config: RunConfig, ids: SplitIds, { projectRoot, tasks, signal }: SplitDeps): Promise<ResolvedTasks> {
   const path = config.harbor.job_template;
   const templateText = await read(projectRoot, path, 'harbor.job_template');
-  const jobTemplate = await problemsOf('harbor.job_template', async () => {
+  const { jobTemplate, index } = await problemsOf('harbor.job_template', async () => {
     const template = parseJobTemplate(templateText, path);
-    await findTasks(template, projectRoot, []); // a dataset that is not there is the template's mistake, not a split's
-    return template;
+    return { jobTemplate: template, index: await indexTasks(template, projectRoot, tasks.reader(signal)) };
   });
-  const pin = (split: keyof SplitIds) => problemsOf(split, () => pinTasks(projectRoot, jobTemplate, ids[split]));
+  const pin = (split: keyof SplitIds) =>
+    problemsOf(split, async () => {
+      const found = await index.find(ids[split]);
+      return tasks.pin(
+        found.filter((task) => task !== null),
+        signal,
+      ); // with a reader nothing was left unread
+    });
   return { jobTemplate, templateText, train: await pin('taskIds'), holdout: await pin('holdoutTaskIds') };
-}
-
-async function pinTasks(projectRoot: string, template: JobTemplate, ids: readonly string[]): Promise<SplitTask[]> {
-  const folders = await findTasks(template, projectRoot, ids);
-  return pLimit(READERS).map(folders, async ({ id, dir }) => {
-    try {
-      const [digest, contentDigest] = [await taskDigest(dir), await taskContentDigest(dir)];
-      return { id, path: relative(projectRoot, resolve(dir)), digest, contentDigest };
-    } catch (error) {
-      throw asInputProblem(error, `task ${id}`, dir);
-    }
-  });
 }
 
 async function problemsOf<T>(field: string, work: () => Promise<T>): Promise<T> {
@@ -64,7 +47,7 @@ async function problemsOf<T>(field: string, work: () => Promise<T>): Promise<T> 
 }
 
 /** A held-out task that is trained on proves nothing. @throws InputProblem naming the first that is in both splits, by id or by content. */
-export function refuseOverlap(train: readonly SplitTask[], holdout: readonly SplitTask[]): void {
+export function refuseOverlap(train: readonly TaskPin[], holdout: readonly TaskPin[]): void {
   const ids = new Set(train.map(({ id }) => id));
   const contents = new Map(train.map(({ contentDigest, id }) => [contentDigest, id]));
   for (const { id, contentDigest } of holdout) {

@@ -9,7 +9,7 @@ import { CONTEXT_OVERFLOW } from '../core/tokens/datums.ts';
 import { encodeEpisode } from '../core/tokens/episode-codec.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import type { TrialRecord } from '../services/gateway/index.ts';
-import type { TrialRun } from '../services/harbor/index.ts';
+import { exceptionRow, type TrialRun } from '../services/harbor/index.ts';
 import type { PaidCalls } from './paid-calls.ts';
 import type { RunRecord } from './run-records.ts';
 
@@ -19,19 +19,22 @@ export type PaidTrial = Pick<TrialSummary, 'meters' | 'usd' | 'sent' | 'lost' | 
 /** What of harbor's outcome the run keeps. */
 export type Outcome = Pick<
   TrialRun,
-  'reward' | 'executed' | 'passed' | 'retry' | 'exceptionType' | 'exceptionMessage' | 'infraReason' | 'stopReason'
+  'reward' | 'executed' | 'passed' | 'retry' | 'exceptionType' | 'exceptionMessage' | 'infraReason' | 'stopReason' | 'fault' | 'setAside'
 > & {
   readonly gradedScore: number | null;
   readonly totalMs: number | null;
 };
 
-/** The outcome of a trial that says nothing about the model. */
+/** The outcome of a trial that says nothing about the model: it was given up under this name. */
 export function notRun(exceptionType: string, message: string): Outcome {
+  const { fault, retry } = exceptionRow(exceptionType, 'agent');
   return {
     reward: null,
     executed: false,
     passed: false,
-    retry: 'again',
+    retry,
+    fault,
+    setAside: null,
     exceptionType,
     exceptionMessage: message,
     infraReason: message,
@@ -50,7 +53,9 @@ export async function summarize(
   calls: PaidCalls,
   blobs: BlobStore,
 ): Promise<TrialSummary> {
-  const stopReason = limitReached(seen, record.config.rollout) ?? outcome.stopReason;
+  const limit = limitReached(seen, record.config.rollout);
+  const stopReason = limit ?? outcome.stopReason;
+  const { reward, executed, passed, retry } = limit === null ? outcome : asItStands(outcome);
   const { spans } = seen;
   const { first: _, ...fragmentCauses } = seen.fragments;
   return {
@@ -59,13 +64,14 @@ export async function summarize(
     taskId: spec.task.id,
     spans: spans.length > 0 ? await blobs.of(record.runId).put(encodeEpisode({ trial: spec.trialId, spans, stopReason })) : null,
     files: null,
-    reward: outcome.reward,
-    executed: outcome.executed,
-    passed: outcome.passed,
-    retry: outcome.retry,
+    reward,
+    executed,
+    passed,
+    retry,
     gradedScore: outcome.gradedScore,
     exceptionType: outcome.exceptionType,
-    exceptionMessage: (outcome.infraReason ?? outcome.exceptionMessage)?.slice(0, 500) ?? null,
+    exceptionMessage: ((executed ? null : outcome.infraReason) ?? outcome.exceptionMessage)?.slice(0, 500) ?? null,
+    fault: outcome.fault,
     stopReason,
     maskedTokens: seen.maskedTokens,
     overflow: seen.overflow,
@@ -89,6 +95,12 @@ function limitReached(seen: TrialRecord, { compaction }: Pick<RunRecord['config'
   if (tokenLimited) return 'token_limit';
   if (callLimited) return 'call_limit';
   return timeLimited ? 'time_limit' : null;
+}
+
+/** A call that was refused for a limit is no failure of the model, whatever the agent makes of the refusal: what it left is graded as it stands. */
+function asItStands(outcome: Outcome): Pick<Outcome, 'reward' | 'executed' | 'passed' | 'retry'> {
+  const { setAside: reward } = outcome;
+  return reward === null ? outcome : { reward, executed: true, passed: reward === 1, retry: 'never' };
 }
 
 const figuresOf = ({ config }: RunRecord, { who }: TrialSpec, { spans }: TrialRecord) =>

@@ -27,7 +27,18 @@ function scripted(moments: readonly Moment[]): FollowedRun {
     progress: async () => {
       const { progress } = now();
       if (progress) throw progress;
-      return { label: 'step 1', trials: 8, done: 3, running: 4, executed: 3, passed: 1, infraFailed: 0, spentUsd: 0, reservedUsd: 0 };
+      return {
+        label: 'step 1',
+        trials: 8,
+        done: 3,
+        running: 4,
+        executed: 3,
+        passed: 1,
+        infraFailed: 0,
+        failing: null,
+        spentUsd: 0,
+        reservedUsd: 0,
+      };
     },
     heldUp: async () => {
       const { child } = now();

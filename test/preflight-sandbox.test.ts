@@ -65,7 +65,7 @@ async function check(
   const named =
     typeof agent === 'string' ? agent : `mine@v${(await project.harnesses.save(agent, { name: 'mine', key: `${runs}` })).version}`;
   const { ref } = await project.resolve({ config, agent: named }, { runId: `run-${runs}`, executionId: `e${runs}` });
-  const deps = { records: project.records, harbor, trialsDir: async () => trialsDir, projectRoot: project.root, gateway: {} };
+  const deps = { records: project.records, harbor, trialsDir: async () => trialsDir, tasks: project.tasks, gateway: {} };
   const { checkSandbox } = createSandboxActivities(deps);
   const checks = (await activity.run(checkSandbox, { run: ref })) as readonly Check[];
   return { ...checks[0], count: checks.length, left: await readdir(trialsDir).catch(() => []) };
@@ -74,16 +74,35 @@ async function check(
 const reward = (text: string) => `echo ${text} > "$LOGS_DIR/verifier/reward.txt"\n`;
 
 describe('the dry-run trial', () => {
-  it.each([0, 1, 0.5])('passes with any reward: %d', async (value) => {
+  it.each([0, 0.5])('passes with any reward, on tasks of both splits: %d', async (value) => {
     const result = await check({ testScript: reward(String(value)) });
-    expect(result).toMatchObject({
-      name: 'dry-run trial',
-      ok: true,
-      count: 1,
-      left: [],
-      numbers: { reward: value, ms: expect.any(Number) },
-    });
-    expect(result.detail).toMatch(/^task a: reward [\d.]+ for an agent that does nothing/);
+    expect(result).toMatchObject({ name: 'dry-run trial', ok: true, count: 1, left: [], numbers: { tasks: 4, solved: 0 } });
+    expect(result.detail).toMatch(
+      `task a: reward ${value}, task b: reward 0, task x: reward 0, task y: reward 0 for an agent that does nothing`,
+    );
+    expect(result.warnings).toBeUndefined();
+  });
+
+  it('warns of a task that is solved by doing nothing, and names it', async () => {
+    const result = await check({ testScript: reward('1') });
+    expect(result).toMatchObject({ ok: true, numbers: { tasks: 4, solved: 1 } });
+    expect(result.warnings).toEqual([expect.stringMatching(/^task a gives the full reward to an agent that does nothing/)]);
+  });
+
+  it('fails when every task is solved by doing nothing', async () => {
+    const others = ['b', 'x', 'y'];
+    for (const id of others) await project.task(id, { testScript: reward('1') });
+    const result = await check({ testScript: reward('1') });
+    for (const id of others) await project.task(id);
+    expect(result).toMatchObject({ ok: false, left: [] });
+    expect(result.detail).toMatch(/the benchmark is broken, its grader gives the full reward .*: tasks a, b, x, y\./);
+  });
+
+  it('names every task that is broken, each with its reason', async () => {
+    await project.task('y', { testScript: reward('7') });
+    const result = await check({ testScript: 'exit 0\n' });
+    await project.task('y');
+    expect(result.detail).toMatch(/^task a: the benchmark is broken.*\ntask y: the benchmark is broken.*outside \[0, 1\]$/s);
   });
 
   it.each<[string, Wish, RegExp]>([
@@ -96,7 +115,11 @@ describe('the dry-run trial', () => {
     ['a reward that is no number', { testScript: reward('solved') }, /the benchmark is broken, its grader yields no reward: /],
     ['a reward out of range', { testScript: reward('7') }, /the benchmark is broken, .*reward "reward" is 7, outside \[0, 1\]/],
     ['a reward under another name', { rewardKey: 'score' }, /the benchmark is broken, .*no reward "score" \(only reward\)/],
-    ['a sandbox that cannot start', { kwargs: { mode: 'docker' } }, /the sandbox did not get as far as the grader: .*docker/],
+    [
+      'a sandbox that cannot start',
+      { kwargs: { mode: 'docker' } },
+      /^tasks a, b, x, y: the sandbox did not get as far as the grader: .*docker/,
+    ],
     ['an environment class that is not there', { importPath: 'stillroom_harbor.environment:Missing' }, /Missing/],
     [
       'no Python for harbor',

@@ -90,7 +90,8 @@ const OUTCOME: TrialRun = {
   retry: 'never',
   exceptionType: null,
   exceptionMessage: null,
-  graderFailed: false,
+  fault: null,
+  setAside: null,
   stopReason: 'done',
   agentTurns: 3,
   tests: null,
@@ -140,7 +141,7 @@ it('a trial of a real model is one sequence of the ids it sampled, and its trans
     trialsDir: async () => project.root,
     memory: new TrialMemory({ reserveBytes: 0 }),
     runnerSecrets: [],
-    projectRoot: project.root,
+    tasks: project.tasks,
     drain: new AbortController().signal,
   });
   const [task] = record.train;

@@ -83,7 +83,7 @@ async function trialsOf(runId: string, harbor: () => Promise<Pick<HarborRunner, 
     trialsDir: async () => trialsDir,
     memory: new TrialMemory({ reserveBytes: 0 }),
     runnerSecrets: [],
-    projectRoot: project.root,
+    tasks: project.tasks,
     drain: new AbortController().signal,
   });
   const play = (taskId: string, attempt: number) => {

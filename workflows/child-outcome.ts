@@ -16,7 +16,7 @@ export type Allowance = {
 };
 
 /**
- * A child that cannot go on by itself: it wants money (`budget`), the service wants payment (`billing`), or it was cancelled. Nothing runs any
+ * A child that cannot go on by itself: it wants money (`budget`), the service wants payment (`billing`), its trials fail for one cause over and over (`failing`), or it was cancelled. Nothing runs any
  * more; its parent books what was paid, and may start it again with `done`.
  */
 export type Blocked<Done> = Halt & {

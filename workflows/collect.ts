@@ -32,7 +32,7 @@ export async function collect(input: CollectInput, begun?: CollectDone): Promise
   // Checked before, so that nothing is paid for in vain, and after, so that what changed meanwhile is not trained on.
   const tasks = await briefActivities().listTasks({ tasks: input.tasks });
   const slots = slotsOf(batchOfCollection(input.trialPrefix), tasks, plan.warmup.rolloutsPerTask);
-  const pool = new TrialPool({ label: 'warm-up', run, slots, state, ledger });
+  const pool = new TrialPool({ label: 'warm-up', run, plan, slots, state, ledger });
   const halt = await pool.fill(plan.trialConcurrency, async ({ task }, open) => {
     const summary = `warm-up · ${task.id}`;
     const made = await attemptSlot({ run, plan, task, who: 'teacher', model, maxTurns: plan.maxTurns, trains: false, summary }, open);

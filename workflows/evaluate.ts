@@ -41,7 +41,7 @@ export async function evaluate(input: EvaluateInput, begun?: EvaluateDone): Prom
   // Checked before, so that nothing is paid for in vain, and after, so that what changed meanwhile is not counted.
   const tasks = await briefActivities().listTasks({ tasks: input.tasks });
   const slots = slotsOf(batchOfEvaluation(input.trialPrefix, label), tasks, input.k);
-  const pool = new TrialPool({ label, run, slots, state, ledger });
+  const pool = new TrialPool({ label, run, plan, slots, state, ledger });
   const who = label === 'teacher' ? 'teacher' : 'student';
   const halt = await pool.fill(plan.trialConcurrency, async ({ task }, open) => {
     const summary = `${label} · ${task.id}`;

@@ -59,6 +59,8 @@ export type TrialProgress = {
   readonly executed: number;
   readonly passed: number;
   readonly infraFailed: number;
+  /** Failures one after the other for one cause, with the words of the last; null when the last trial was executed. */
+  readonly failing: { readonly inARow: number; readonly words: string } | null;
   /** What the run has paid so far, these trials included, and what is set aside for them and the training on them. USD, as far as there are prices. */
   readonly spentUsd: number;
   readonly reservedUsd: number;

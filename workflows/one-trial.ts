@@ -3,7 +3,7 @@ import { addPaid } from '../core/measures/usage.ts';
 import type { RunPlan } from '../core/run/pinned-run.ts';
 import type { ModelRef, PinnedTask, TrialSummary } from '../core/run/trial.ts';
 import { mayRetry } from '../core/run/trial-retry.ts';
-import { type OpenSlot, trialIdOf } from './open-slot.ts';
+import { type Again, type OpenSlot, trialIdOf } from './open-slot.ts';
 import { rollouts } from './proxies.ts';
 
 export type TrialOrder = {
@@ -24,7 +24,7 @@ export type TrialOrder = {
  * nothing of the failed attempt is mistaken for the new one's, at most `infraRetries` times and only while it is worth it. What all of them
  * used is paid for, and each needs its own reservation.
  */
-export async function attemptSlot(order: TrialOrder, open: OpenSlot): Promise<{ trial: TrialSummary } | { again: OpenSlot }> {
+export async function attemptSlot(order: TrialOrder, open: OpenSlot): Promise<{ trial: TrialSummary } | Again> {
   if (open.stage === 'score') return { trial: open.trial };
   const { slot, retry } = open;
   const trialId = trialIdOf(open);
@@ -37,6 +37,7 @@ export async function attemptSlot(order: TrialOrder, open: OpenSlot): Promise<{ 
     replayedTokens: open.paid.replayedTokens + summary.replayedTokens,
     reboughtTokens: open.paid.reboughtTokens + summary.reboughtTokens,
   };
-  if (mayRetry(summary, retry, order.plan.infraRetries)) return { again: { slot, stage: 'sample', retry: retry + 1, paid } };
+  if (mayRetry(summary, retry, order.plan.infraRetries))
+    return { again: { slot, stage: 'sample', retry: retry + 1, paid }, failed: summary };
   return { trial: { ...summary, ...paid } };
 }

@@ -8,6 +8,9 @@ export type OpenSlot =
   | { readonly slot: string; readonly stage: 'sample'; readonly retry: number; readonly paid: PaidTries }
   | { readonly slot: string; readonly stage: 'score'; readonly trial: TrialSummary };
 
+/** A slot that must be tried again, and the trial that failed. */
+export type Again = { readonly again: OpenSlot; readonly failed: TrialSummary };
+
 /** What the attempts at a slot took, with how much of it came from the books of attempts that died. */
 export type PaidTries = Paid & Pick<TrialSummary, 'replayedTokens' | 'reboughtTokens'>;
 

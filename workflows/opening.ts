@@ -1,13 +1,14 @@
-import { ApplicationFailure, workflowInfo } from '@temporalio/workflow';
+import { ApplicationFailure, patched, workflowInfo } from '@temporalio/workflow';
 import { z } from 'zod';
 import { PREFLIGHT_BOOK } from '../core/recordings/book-name.ts';
 import { branchText, startOf } from '../core/run/branch.ts';
 import { costText, needsConfirmation } from '../core/run/cost-confirmation.ts';
 import type { Outcome } from '../core/run/phase.ts';
+import type { Check } from '../core/run/results.ts';
 import { StartInput } from '../core/run/start-input.ts';
 import { openBaselines } from './baselines.ts';
 import { openBranched } from './branching.ts';
-import { briefActivities, modelChecks, sandboxChecks } from './proxies.ts';
+import { briefActivities, modelChecks, resolving, sandboxChecks } from './proxies.ts';
 import { counted } from './read-books.ts';
 import type { Run } from './run.ts';
 import { unlessStopped } from './run-child.ts';
@@ -29,7 +30,7 @@ async function resolve(run: Run, input: unknown): Promise<void> {
   const parsed = StartInput.safeParse(input);
   if (!parsed.success) throw ApplicationFailure.nonRetryable(`the run's input: ${z.prettifyError(parsed.error)}`, 'BadRunInput');
   const { workflowId, firstExecutionRunId } = workflowInfo();
-  const pinned = await briefActivities().resolveRun({ runId: workflowId, executionId: firstExecutionRunId, input: parsed.data });
+  const pinned = await resolving().resolveRun({ runId: workflowId, executionId: firstExecutionRunId, input: parsed.data });
   run.facts.pinned = pinned;
   if (pinned.branch) run.facts.ledger = { ...run.facts.ledger, start: startOf(pinned.branch) };
   run.desk.maxUsd ??= pinned.plan.maxUsd; // a person may have set it before
@@ -54,22 +55,34 @@ async function confirmed(run: Run): Promise<boolean> {
 }
 
 async function preflight(run: Run): Promise<void> {
-  const input = { run: run.pinned.ref };
   const { branch } = run.pinned;
-  if (branch) {
-    run.facts.checks = [await unlessStopped(run, () => modelChecks().checkBranch(input))];
-    failOn(run);
-  }
+  if (branch) await check(run, async () => [await modelChecks().checkBranch({ run: run.pinned.ref })]);
+  // A broken benchmark is found before the first model is asked: that is paid for.
+  const isDryRunFirst = patched('dry-run-before-models');
+  if (isDryRunFirst) await checkSandbox(run);
+  await checkModels(run);
+  if (!isDryRunFirst) await checkSandbox(run);
+  if (branch) await openBranched(run);
+}
+
+async function checkModels(run: Run): Promise<void> {
   const { checks, usage } = await paid(run, () =>
-    counted(run, [PREFLIGHT_BOOK], () => unlessStopped(run, () => modelChecks().checkModels(input))),
+    counted(run, [PREFLIGHT_BOOK], () => unlessStopped(run, () => modelChecks().checkModels({ run: run.pinned.ref }))),
   );
   run.facts.checks = [...run.facts.checks, ...checks];
   await run.book(usage);
   failOn(run);
-  const sandbox = await unlessStopped(run, () => sandboxChecks(run.pinned.plan).checkSandbox(input));
-  run.facts.checks = [...run.facts.checks, ...sandbox];
+}
+
+async function checkSandbox(run: Run): Promise<void> {
+  await check(run, () => sandboxChecks(run.pinned.plan).checkSandbox({ run: run.pinned.ref }));
+}
+
+async function check(run: Run, work: () => Promise<readonly Check[]>): Promise<void> {
+  const checks = await unlessStopped(run, work);
+  run.facts.checks = [...run.facts.checks, ...checks];
+  for (const warning of checks.flatMap(({ warnings = [] }) => warnings)) run.note(warning);
   failOn(run);
-  if (branch) await openBranched(run);
 }
 
 function failOn(run: Run): void {

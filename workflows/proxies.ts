@@ -45,6 +45,9 @@ export const briefActivities = () =>
     BRIEF,
   );
 
+/** Reads what a run is given; tasks of repositories are fetched by it. */
+export const resolving = () => proxyActivities<Pick<InputActivities, 'resolveRun'>>({ ...BRIEF, startToCloseTimeout: '1 hour' });
+
 /** Tells in its answer what failed; tried again later by those who need it. */
 export const checkpointCare = () =>
   proxyActivities<CheckpointActivities>({

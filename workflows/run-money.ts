@@ -1,4 +1,4 @@
-import { CancelledFailure } from '@temporalio/workflow';
+import { ApplicationFailure, CancelledFailure } from '@temporalio/workflow';
 import { reservationUsd, type TrialKind } from '../core/money/reservations.ts';
 import { fitsUnder } from '../core/money/trial-ledger.ts';
 import { billingPauseIn } from './broken-off.ts';
@@ -42,8 +42,15 @@ export async function withMoney<Result, Done>(run: Run, order: TrialsOrder<Resul
     await run.bookOpen(outcome.paid);
     if (run.desk.stopping) throw new RunStopped();
     if (outcome.reason === 'cancelled') throw new CancelledFailure(`${order.label} was cancelled`);
+    if (outcome.reason === 'failing') throw sameFailure(run, outcome.told);
     if (outcome.reason === 'billing') await waitForBilling(run, outcome.told);
   }
+}
+
+/** Trials that fail for one cause over and over end the run: another try is a person's to begin. */
+function sameFailure(run: Run, told: string): ApplicationFailure {
+  run.note(told);
+  return ApplicationFailure.nonRetryable(told, 'SameFailure');
 }
 
 /** Waits at the cap until one more trial fits under it, however often a person must raise it. A child whose trials are done costs none. */

@@ -9,7 +9,7 @@ import type { PinnedTask, PublishedSampler } from '../core/run/trial.ts';
 import { billingPauseIn } from './broken-off.ts';
 import { type Allowance, blocked, type ChildOutcome, ledgerOf } from './child-outcome.ts';
 import { attemptSlot } from './one-trial.ts';
-import type { OpenSlot } from './open-slot.ts';
+import type { Again, OpenSlot } from './open-slot.ts';
 import { briefActivities, teacher, training } from './proxies.ts';
 import { type PoolState, type TaskSlot, TrialPool } from './trial-pool.ts';
 
@@ -36,7 +36,7 @@ export async function step(input: StepInput, begun?: StepDone): Promise<ChildOut
   const ledger = ledgerOf(input.allowance, state);
   const tasks = begun?.tasks ?? (await briefActivities().drawStepTasks({ run, step: input.step }));
   const slots = slotsOf(batchOfStep(input.trialPrefix, input.step), tasks, plan.groupSize);
-  const pool = new TrialPool({ label: `step ${input.step}`, run, slots, state, ledger });
+  const pool = new TrialPool({ label: `step ${input.step}`, run, plan, slots, state, ledger });
   const halt = await pool.fill(plan.trialConcurrency, (slot, open, reached) => sampleAndScore(input, slot, open, reached));
 
   // What was paid for is kept, and an update that was started is finished and booked, whatever happens to the run around it.
@@ -60,7 +60,7 @@ async function sampleAndScore(
   { place, task }: TaskSlot,
   open: OpenSlot,
   reached: (open: OpenSlot) => void,
-): Promise<{ done: PlayedSlot } | { again: OpenSlot }> {
+): Promise<{ done: PlayedSlot } | Again> {
   const { run, plan, sampler: model } = input;
   const { slot } = open;
   const summary = `step ${input.step} · trial ${place} · ${task.id}`;

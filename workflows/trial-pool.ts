@@ -5,12 +5,14 @@ import type { TrialLedger } from '../core/money/trial-ledger.ts';
 import type { BookName } from '../core/recordings/book-name.ts';
 import { MOST_TRIALS_OPEN } from '../core/run/batch-sizes.ts';
 import type { PlayedSlot } from '../core/run/kept-trials.ts';
+import type { RunPlan } from '../core/run/pinned-run.ts';
+import { nextStreak, type Streak, sameCauseText } from '../core/run/same-cause.ts';
 import type { Slot } from '../core/run/slots.ts';
-import type { PinnedTask } from '../core/run/trial.ts';
+import type { PinnedTask, TrialSummary } from '../core/run/trial.ts';
 import { billingPauseIn, paidInFailure } from './broken-off.ts';
 import { type CarriedSlots, costOf, FilledSlots } from './filled-slots.ts';
 import { progressQuery, type TrialProgress } from './messages.ts';
-import { bookOf, type OpenSlot, paidIn, unstarted } from './open-slot.ts';
+import { type Again, bookOf, type OpenSlot, paidIn, unstarted } from './open-slot.ts';
 import { readBooks } from './read-books.ts';
 
 /** A slot of a batch of tasks. */
@@ -20,15 +22,16 @@ export type TaskSlot = Slot<PinnedTask>;
 export const MOST_STARTED_AT_ONCE = 32;
 
 /** Why a pool cannot go on by itself. */
-export type Halt = { readonly reason: 'budget' | 'billing' | 'cancelled'; readonly told: string };
+export type Halt = { readonly reason: 'budget' | 'billing' | 'cancelled' | 'failing'; readonly told: string };
 
 /** What a pool hands to the next execution, or to a parent that starts it again. */
-export type PoolState = { readonly done: CarriedSlots; readonly open: readonly OpenSlot[] };
+export type PoolState = { readonly done: CarriedSlots; readonly open: readonly OpenSlot[]; readonly streak?: Streak };
 
 export type PoolOrder = {
   /** What a person reads beside the progress. */
   readonly label: string;
   readonly run: BlobRef;
+  readonly plan: Pick<RunPlan, 'sameCauseFailures'>;
   readonly slots: readonly TaskSlot[];
   /** What an earlier execution did of it. */
   readonly state: PoolState | null;
@@ -36,11 +39,7 @@ export type PoolOrder = {
 };
 
 /** Fills one slot, or says how it stands when it must be tried again. `reached` notes on the way what must not be done twice. */
-export type Filler = (
-  slot: TaskSlot,
-  open: OpenSlot,
-  reached: (open: OpenSlot) => void,
-) => Promise<{ readonly done: PlayedSlot } | { readonly again: OpenSlot }>;
+export type Filler = (slot: TaskSlot, open: OpenSlot, reached: (open: OpenSlot) => void) => Promise<{ readonly done: PlayedSlot } | Again>;
 
 /**
  * Fills the slots of a batch, at most `concurrency` at once and each only when its reservation fits, and answers the `progress` query.
@@ -57,10 +56,13 @@ export class TrialPool {
   /** Books of slots that were broken off without a word of what they took. */
   private readonly untold: BookName[] = [];
   private halt: Halt | null = null;
+  /** Failures one after the other for one cause, in the order in which trials ended. */
+  private streak: Streak | null;
 
   constructor(order: PoolOrder) {
     const { run, slots, state } = order;
     this.order = order;
+    this.streak = state?.streak ?? null;
     this.slots = new Map(slots.map((slot) => [slot.id, slot]));
     this.done = new FilledSlots(
       run,
@@ -89,7 +91,8 @@ export class TrialPool {
 
   /** What came of the slots so far, as it travels. Slots that stand as they were made keep nothing; the others must not lose what they took. */
   async keep(): Promise<PoolState> {
-    return { done: await this.done.keep(), open: this.waiting.filter((open) => open.stage === 'score' || open.retry > 0) };
+    const open = this.waiting.filter((open) => open.stage === 'score' || open.retry > 0);
+    return { done: await this.done.keep(), open, ...(this.streak === null ? {} : { streak: this.streak }) };
   }
 
   /** The least cap under which one more slot can be filled, and under which all can, as far as is known. */
@@ -151,11 +154,21 @@ export class TrialPool {
     );
   }
 
-  private ended(open: OpenSlot, next: { readonly done: PlayedSlot } | { readonly again: OpenSlot }): void {
+  private ended(open: OpenSlot, next: { readonly done: PlayedSlot } | Again): void {
     const { paid, heldUsd } = 'done' in next ? costOf(next.done) : { paid: paidIn(next.again), heldUsd: 0 };
     this.settle(open, paid.usd, heldUsd);
     if ('done' in next) this.done.add(next.done);
     else this.waiting.unshift(next.again);
+    this.judge('done' in next ? next.done.trial : next.failed);
+  }
+
+  /** What failed so often for one cause will fail again: nothing more is started. */
+  private judge(trial: TrialSummary): void {
+    const { plan, label } = this.order;
+    const most = plan.sameCauseFailures ?? 0;
+    this.streak = nextStreak(this.streak, trial);
+    if (most > 0 && this.streak !== null && this.streak.inARow >= most)
+      this.halt ??= { reason: 'failing', told: sameCauseText(label, this.streak) };
   }
 
   private broke(open: OpenSlot, error: unknown): void {
@@ -182,6 +195,7 @@ export class TrialPool {
     const { count: done, executed, passed } = this.done;
     const { spentUsd, reservedUsd } = ledger;
     const counts = { done, running: this.running.size, executed, passed, infraFailed: done - executed };
-    return { label, trials: slots.length, ...counts, spentUsd, reservedUsd };
+    const failing = this.streak && { inARow: this.streak.inARow, words: this.streak.words };
+    return { label, trials: slots.length, ...counts, failing, spentUsd, reservedUsd };
   }
 }

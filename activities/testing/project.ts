@@ -10,6 +10,7 @@ import type { TrialSummary } from '../../core/run/trial.ts';
 import { BlobStore } from '../../services/blobs/blob-store.ts';
 import { FileObjectStore } from '../../services/blobs/file-object-store.ts';
 import type { ObjectStore } from '../../services/blobs/object-store.ts';
+import { TaskCache } from '../../services/harbor/index.ts';
 import { HarnessStore } from '../../services/stores/harness-store.ts';
 import { createInputActivities } from '../inputs.ts';
 import { createKeptTrialsActivities } from '../kept-trials.ts';
@@ -56,6 +57,7 @@ export class Project implements AsyncDisposable {
   readonly blobs: BlobStore;
   readonly records: RunRecords;
   readonly harnesses: HarnessStore<StoredHarness>;
+  readonly tasks: TaskCache;
 
   private constructor(root: string, objects?: ObjectStore) {
     this.root = root;
@@ -63,6 +65,7 @@ export class Project implements AsyncDisposable {
     this.blobs = new BlobStore(this.objects);
     this.folderOf = runFiles(this.objects, root);
     this.records = new RunRecords(this.blobs);
+    this.tasks = new TaskCache({ dir: join(root, '.stillroom/cache/tasks'), projectRoot: root });
     this.harnesses = new HarnessStore(join(root, '.stillroom/harnesses'), StoredHarness);
   }
 
@@ -106,6 +109,7 @@ export class Project implements AsyncDisposable {
       objects: this.objects,
       projectRoot: this.root,
       settings,
+      tasks: this.tasks,
       harnesses: this.harnesses,
     });
   }

@@ -2,23 +2,29 @@ import { resolve } from 'node:path';
 import type { RunConfig } from '../../core/config/index.ts';
 import { some } from '../../core/run/task-ids.ts';
 import { BadHarborInput } from '../../services/harbor/errors.ts';
-import { readJobTemplate, resolveTasks } from '../../services/harbor/job-template.ts';
-import { type TaskFolder, taskContentDigest } from '../../services/harbor/task-folder.ts';
+import { readJobTemplate } from '../../services/harbor/job-template.ts';
+import { taskContentDigest } from '../../services/harbor/task-folder.ts';
+import { indexTasks } from '../../services/harbor/tasks/task-index.ts';
 import type { Problems } from './problems.ts';
+
+type LocalTask = { readonly id: string; readonly dir: string };
 
 export type Splits = { readonly train: readonly string[]; readonly holdout: readonly string[] };
 
 /**
  * Tells what is wrong with the job template and the task folders, as this machine sees them: a missing or wrong template, a task that is
- * nowhere or lacks a file, and a held-out task with the content of a training task under another name.
+ * nowhere or lacks a file, and a held-out task with the content of a training task under another name. Nothing is fetched: tasks of
+ * repositories are looked at by the run's first activity.
  */
 export async function checkLocalTasks(projectRoot: string, config: RunConfig, splits: Splits, problems: Problems): Promise<void> {
   const template = await telling(problems, 'template', () => readJobTemplate(resolve(projectRoot, config.harbor.job_template)));
   if (template === null) return;
-  const folders = await telling(problems, 'tasks', () =>
-    Promise.all([resolveTasks(template, projectRoot, splits.train), resolveTasks(template, projectRoot, splits.holdout)]),
-  );
-  if (folders !== null) problems.add('overlap', ...(await sameContent(...folders)));
+  const found = await telling(problems, 'tasks', async () => {
+    const index = await indexTasks(template, projectRoot, null);
+    const local = async (ids: readonly string[]) => (await index.find(ids)).filter((task) => task?.kind === 'local');
+    return { train: await local(splits.train), holdout: await local(splits.holdout) };
+  });
+  if (found !== null) problems.add('overlap', ...(await sameContent(found.train, found.holdout)));
 }
 
 async function telling<T>(problems: Problems, kind: 'template' | 'tasks', work: () => Promise<T>): Promise<T | null> {
@@ -31,7 +37,7 @@ async function telling<T>(problems: Problems, kind: 'template' | 'tasks', work: 
   }
 }
 
-async function sameContent(train: readonly TaskFolder[], holdout: readonly TaskFolder[]): Promise<string[]> {
+async function sameContent(train: readonly LocalTask[], holdout: readonly LocalTask[]): Promise<string[]> {
   const trained = new Map<string, string>();
   for (const task of train) trained.set(await taskContentDigest(task.dir), task.id);
   const pairs: string[] = [];

@@ -39,6 +39,7 @@ function write(path: string, text: string): string {
 function writeTask(id: string, instruction: string): void {
   write(`tasks/${id}/task.toml`, `name = "${id}"\n`);
   write(`tasks/${id}/instruction.md`, instruction);
+  write(`tasks/${id}/environment/data`, '7\n');
   write(`tasks/${id}/tests/test.sh`, 'exit 0\n');
 }
 

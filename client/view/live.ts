@@ -47,10 +47,13 @@ function warmup({ updates, steps, lossNatsPerToken }: NonNullable<RunStatus['war
 }
 
 /** `███░░░ 93/128 of step 4, 8 running, solved 40/92`: the trials that are under way, with what came of those that ended. */
-function trials({ label, trials, done, running, executed, passed, infraFailed }: TrialProgress): string {
+function trials({ label, trials, done, running, executed, passed, infraFailed, failing }: TrialProgress): string {
   const failed = infraFailed > 0 ? `, ${infraFailed} infra-failed` : '';
-  return `${bar(done, trials, BAR_WIDTH)} ${done}/${trials} of ${label}, ${running} running, solved ${passed}/${executed}${failed}`;
+  const why = failing && failing.inARow > 1 ? `; the last ${failing.inARow} for one cause: ${oneLine(failing.words)}` : '';
+  return `${bar(done, trials, BAR_WIDTH)} ${done}/${trials} of ${label}, ${running} running, solved ${passed}/${executed}${failed}${why}`;
 }
+
+const oneLine = (words: string) => words.replace(/\s+/g, ' ').slice(0, 120);
 
 /** Of the child that runs now; the run itself books it when it ends. */
 function reserved({ spentUsd, reservedUsd }: TrialProgress): string {

@@ -19,6 +19,7 @@ const progress = {
   executed: 92,
   passed: 40,
   infraFailed: 1,
+  failing: null,
   spentUsd: 0,
   reservedUsd: 0,
 };

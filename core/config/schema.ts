@@ -28,6 +28,7 @@ export const sections = {
     backend: z.enum(['local', 'e2b']).default('local'),
     reward_key: name.default('reward'),
     retries: atLeast(0).default(1),
+    same_cause_failures: optional(atLeast(0)),
     keep_files: z.enum(['failed', 'all', 'none']).default('failed'),
   }),
   rollout: z.strictObject({

@@ -22,6 +22,8 @@ export type RunPlan = {
   readonly samplerRefreshEvery: number;
   readonly saveStateEvery: number;
   readonly infraRetries: number;
+  /** Failures in a row for one cause after which a batch starts no more trials; 0 or absent: never. */
+  readonly sameCauseFailures?: number;
   readonly maxTurns: number;
   readonly rolloutMaxTurns: number;
   readonly episodeTimeoutMs: number;

@@ -18,6 +18,8 @@ export type Check = {
   readonly ok: boolean;
   readonly detail: string;
   readonly numbers: Readonly<Record<string, number>>;
+  /** What a person should know though the check passed. */
+  readonly warnings?: readonly string[];
 };
 
 export type TaskTally = { readonly taskId: string; readonly executed: number; readonly passed: number };

@@ -9,8 +9,11 @@ export type ModelRef =
 /** Weights of the student that can be sampled: those after a step. */
 export type PublishedSampler = Extract<ModelRef, { readonly kind: 'sampler' }>;
 
-/** A task as the run pinned it: its directory may not change while the run lives. */
-export type PinnedTask = { readonly id: string; readonly path: string; readonly digest: string };
+/** The commit of a git repository that a task is fetched from, where it is not below the project root: always the same content. */
+export type TaskSource = { readonly url: string; readonly commit: string };
+
+/** A task as the run pinned it. `path` counts from the project root, or from the top of its repository. The digest is over its content. */
+export type PinnedTask = { readonly id: string; readonly path: string; readonly digest: string; readonly source?: TaskSource };
 
 /** Tasks as they travel: a list of them in the blob store, and how many they are. */
 export type TaskList = { readonly ref: BlobRef; readonly count: number };
@@ -30,6 +33,12 @@ export type TrialSpec = {
 /** Whether a trial that says nothing about the model is worth another try: as often as the run's retries allow, or once at most. */
 export type TrialRetry = 'never' | 'once' | 'again';
 
+/**
+ * Who broke a trial: the `agent`, its `budget` of time or tokens, the `grader` of its task, the `sandbox`, the `model` it could not ask, or `us`
+ * (Stillroom, or harbor as it is installed).
+ */
+export type Fault = 'agent' | 'budget' | 'grader' | 'sandbox' | 'model' | 'us';
+
 /** What a trial left: ids and counts; its tokens are in the blob store under `spans`. */
 export type TrialSummary = Paid & {
   readonly trialId: TrialId;
@@ -46,6 +55,8 @@ export type TrialSummary = Paid & {
   readonly gradedScore: number | null;
   readonly exceptionType: string | null;
   readonly exceptionMessage: string | null;
+  /** Null where nothing broke. */
+  readonly fault: Fault | null;
   /** Why the agent ended; a limit of the trial that was reached goes before the agent's own word. */
   readonly stopReason: string | null;
   readonly calls: number;

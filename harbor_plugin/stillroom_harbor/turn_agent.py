@@ -22,6 +22,10 @@ class ModelCallError(Exception):
     """The model server refused a call; the message carries its status and the head of its answer."""
 
 
+class AuthenticationError(ModelCallError):
+    """The key is refused (401, 403): no other call would be answered either. Named as litellm names it."""
+
+
 class EpisodeOver(Exception):
     """The gateway answers no further call: `overflow` when the conversation does not fit the model, else the limit that is reached."""
 
@@ -112,7 +116,8 @@ class TurnAgent(BaseAgent):
         if status in (400, 410) and (stop := stop_of(_error_code(answer))):
             raise EpisodeOver(stop)
         if status != 200:
-            raise ModelCallError(redact(f"HTTP {status} from the model server: {answer[:500].decode(errors='replace')}"))
+            refused = AuthenticationError if status in (401, 403) else ModelCallError
+            raise refused(redact(f"HTTP {status} from the model server: {answer[:500].decode(errors='replace')}"))
         body = json.loads(answer)
         choice = body["choices"][0]
         if self._rollout is not None:

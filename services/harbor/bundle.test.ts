@@ -120,5 +120,5 @@ it('a result, a report or a trajectory that is a link is none', async () => {
   await rm(join(dir, 'trial/verifier'), { recursive: true });
   await write('host/ctrf.json', '{}');
   await symlink(join(dir, 'host'), join(dir, 'trial/verifier'));
-  expect(await readTrialFiles(join(dir, 'trial'))).toEqual({ result: '{}', testReport: null, trajectory: null });
+  expect(await readTrialFiles(join(dir, 'trial'))).toEqual({ result: '{}', testReport: null, trajectory: null, rewardFile: null });
 });

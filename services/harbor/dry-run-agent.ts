@@ -1,7 +1,8 @@
 import type { AgentProgram } from '../../core/run/agent-program.ts';
 import { type AgentWiring, agentConfig } from './agent-config.ts';
 import { type AgentConfig, nopAgent } from './agents.ts';
-import { type JobTemplate, sandboxMode } from './job-template.ts';
+import type { JobTemplate } from './job-template.ts';
+import { sandboxMode } from './sandbox-mode.ts';
 
 /** The exception of a dry run whose agent could not play (`probe_agent.py`). */
 export const AGENT_CANNOT_PLAY = 'AgentCannotPlay';

@@ -6,16 +6,9 @@ export { composeProblem, containerEngine, type EngineReport, hasSingularity } fr
 export type { TestCounts } from './ctrf.ts';
 export { AGENT_CANNOT_PLAY, dryRunAgent } from './dry-run-agent.ts';
 export { type EnvironmentReport, type HarborReport, probeHarbor } from './environments-probe.ts';
-export { BadHarborInput, RunnerDied, TrialCrashed, TrialRefused } from './errors.ts';
-export {
-  hasNoNetwork,
-  type JobTemplate,
-  parseJobTemplate,
-  readJobTemplate,
-  resolveTasks,
-  sandboxMode,
-  TEMPLATE_KEYS,
-} from './job-template.ts';
+export { BadHarborInput, ForeignResult, RunnerDied, TaskChanged, TaskUnreachable, TrialCrashed, TrialRefused } from './errors.ts';
+export { type JobTemplate, parseJobTemplate, readJobTemplate, TEMPLATE_KEYS } from './job-template.ts';
+export { EXCEPTIONS, type ExceptionRow, exceptionRow } from './outcome-table.ts';
 export { harborPython } from './python.ts';
 export { removeTree } from './remove-tree.ts';
 export { type ResidentRunner, residentRunner } from './resident.ts';
@@ -24,9 +17,12 @@ export { type RolloutTurn, type RolloutTurns, readRolloutTurns } from './rollout
 export { HarborRunner, type RunTrialOptions, type TrialRun } from './runner.ts';
 export type { RunnerProcessOptions } from './runner-process.ts';
 export { checkSandbox, type SandboxCheck, type SandboxProtection } from './sandbox-check.ts';
+export { hasNoNetwork, sandboxMode } from './sandbox-mode.ts';
 export { makeScratchDir } from './scratch.ts';
 export { sweepSandboxes } from './sweep.ts';
-export { openTaskFolder, type TaskFolder, taskContentDigest, taskDigest } from './task-folder.ts';
+export { taskContentDigest, taskDigest } from './task-folder.ts';
+export { TaskCache, type TaskPin } from './tasks/task-cache.ts';
+export { indexTasks } from './tasks/task-index.ts';
 export { type TerminusAgentOptions, terminusAgent } from './terminus-agent.ts';
 export { type TrialConfig, type TrialConfigInput, trialConfig } from './trial-config.ts';
 export { NoRoom, TrialFolders, type TrialFoldersOptions } from './trial-folders.ts';

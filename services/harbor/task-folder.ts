@@ -1,71 +1,54 @@
 import { createHash } from 'node:crypto';
-import { readdir, readFile, readlink, stat } from 'node:fs/promises';
-import { basename, join, resolve } from 'node:path';
-import { BadHarborInput } from './errors.ts';
+import { createReadStream } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parse as parseToml } from 'smol-toml';
+import { type TaskTree, taskTree } from './tasks/task-tree.ts';
 
 const NEEDED_FILES = ['task.toml', 'instruction.md', 'tests/test.sh'] as const;
-const IGNORED_NAMES = new Set(['.DS_Store', '.git', '__pycache__']);
 /** What a model can see of a task or is graded by; task.toml is left out, it carries the task's name. */
 const CONTENT_PARTS = ['environment', 'instruction.md', 'tests'] as const;
 
-/** A harbor task on disk that has everything a trial needs. */
-export type TaskFolder = { readonly id: string; readonly dir: string };
-
-/** Checks that a folder is a harbor task with tests. Throws `BadHarborInput` naming the file that is missing. */
-export async function openTaskFolder(dir: string): Promise<TaskFolder> {
-  const folder = resolve(dir);
-  if (!(await isKind(folder, 'dir'))) throw new BadHarborInput(`task folder ${folder} does not exist`);
-  for (const name of NEEDED_FILES) {
-    if (!(await isKind(join(folder, name), 'file'))) {
-      throw new BadHarborInput(`task folder ${folder} has no ${name}; a harbor task needs ${NEEDED_FILES.join(', ')}`);
-    }
+/** Why a folder is no task that a trial can be made of, as `has no …`; null when it is one. */
+export async function taskProblem(dir: string): Promise<string | null> {
+  if (!(await isKind(dir, 'dir'))) return 'does not exist';
+  for (const name of NEEDED_FILES)
+    if (!(await isKind(join(dir, name), 'file'))) return `has no ${name}; a harbor task needs ${NEEDED_FILES.join(', ')}`;
+  if (await isKind(join(dir, 'environment'), 'dir')) return null;
+  try {
+    const { environment } = parseToml(await readFile(join(dir, 'task.toml'), 'utf8')) as { environment?: { docker_image?: unknown } };
+    return typeof environment?.docker_image === 'string'
+      ? null
+      : 'has no environment/ folder, and its task.toml names no environment.docker_image';
+  } catch (error) {
+    return `has a task.toml that is no TOML: ${(error as Error).message.split('\n')[0]}`;
   }
-  return { id: basename(folder), dir: folder };
 }
 
 /** `sha256:<hex>` over every file's relative path and bytes: changes when anything in the task changes. */
 export async function taskDigest(dir: string): Promise<string> {
-  return digest(dir, await filesBelow(dir, ''));
+  return digest((await taskTree(dir)).files);
 }
 
 /** `sha256:<hex>` over instruction, environment and tests only: equal for the same task under another name. */
 export async function taskContentDigest(dir: string): Promise<string> {
-  const files: string[] = [];
+  const files: TaskTree['files'][number][] = [];
   for (const part of CONTENT_PARTS) {
-    if (await isKind(join(dir, part), 'file')) files.push(part);
-    else if (await isKind(join(dir, part), 'dir')) files.push(...(await filesBelow(dir, part)));
+    if (await isKind(join(dir, part), 'file')) files.push({ path: part, file: join(dir, part) });
+    else if (await isKind(join(dir, part), 'dir')) files.push(...(await taskTree(dir, part)).files);
   }
-  return digest(dir, files);
+  return digest(files);
 }
 
-/** Paths relative to `top`, with forward slashes, of everything below `top/under` that is not a directory. */
-async function filesBelow(top: string, under: string): Promise<string[]> {
-  const files: string[] = [];
-  for (const entry of await readdir(join(top, under), { withFileTypes: true })) {
-    if (IGNORED_NAMES.has(entry.name)) continue;
-    const path = under === '' ? entry.name : `${under}/${entry.name}`;
-    if (entry.isDirectory()) files.push(...(await filesBelow(top, path)));
-    else files.push(path);
-  }
-  return files;
-}
-
-async function digest(top: string, files: readonly string[]): Promise<string> {
+async function digest(files: TaskTree['files']): Promise<string> {
   const hash = createHash('sha256');
-  for (const path of [...files].sort()) {
-    const bytes = await contentOf(join(top, path));
+  for (const { path, file } of [...files].sort((a, b) => (a.path < b.path ? -1 : 1))) {
+    const { size } = await stat(file);
     // Lengths make the stream unambiguous: no two folders can give the same bytes.
-    hash.update(`${Buffer.byteLength(path)} ${path} ${bytes.length}\n`).update(bytes);
+    hash.update(`${Buffer.byteLength(path)} ${path} ${size}\n`);
+    for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer);
   }
   return `sha256:${hash.digest('hex')}`;
-}
-
-async function contentOf(path: string): Promise<Buffer> {
-  try {
-    return Buffer.from(`link ${await readlink(path)}`);
-  } catch {
-    return readFile(path);
-  }
 }
 
 async function isKind(path: string, kind: 'file' | 'dir'): Promise<boolean> {

@@ -11,8 +11,12 @@ const MAX_REPORT_BYTES = 16 * 2 ** 20;
 export async function readTrialFiles(trialDir: string): Promise<TrialFiles> {
   const result = await readInside(trialDir, 'result.json', MAX_RESULT_BYTES);
   if (result === null) throw new TrialCrashed('the trial left no result: there is no result.json, or none that can be read');
-  const [testReport, trajectory] = await Promise.all(
-    ['verifier/ctrf.json', 'agent/trajectory.json'].map((path) => readInside(trialDir, path, MAX_REPORT_BYTES)),
+  const [testReport, trajectory, ...rewards] = await Promise.all(
+    ['verifier/ctrf.json', 'agent/trajectory.json', ...REWARD_FILES].map((path) => readInside(trialDir, path, MAX_REPORT_BYTES)),
   );
-  return { result: `${result}`, testReport: testReport?.toString() ?? null, trajectory: trajectory?.toString() ?? null };
+  const rewardFile = REWARD_FILES.find((_, place) => (rewards[place] ?? null) !== null) ?? null;
+  return { result: `${result}`, testReport: testReport?.toString() ?? null, trajectory: trajectory?.toString() ?? null, rewardFile };
 }
+
+/** Files in which a grader leaves its reward, in the order in which harbor looks for them. */
+const REWARD_FILES = ['verifier/reward.json', 'verifier/reward.txt'];

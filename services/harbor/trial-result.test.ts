@@ -3,7 +3,20 @@ import { describe, expect, test } from 'vitest';
 import { TrialCrashed } from './errors.ts';
 import { readTrial, type TrialFiles, type TrialOutcome } from './trial-result.ts';
 
-const fixture = (name: string): string => readFileSync(new URL(`../../test/fixtures/harbor/${name}.json`, import.meta.url), 'utf8');
+/** Real results: the folders are those of `test/fixtures/harbor`. */
+const FOLDERS: Readonly<Record<string, string>> = {
+  solved: 'job-oracle-nop/hello-file__QC5ewNT',
+  failed: 'job-oracle-nop/hello-file__jyZ9vmL',
+  'two-rewards': 'job-oracle-nop/sum-numbers__WmhaptA',
+  'timeout-graded': 'job-terminus-2/hello-file__zjTwSbf',
+  'timeout-no-reward': 'job-terminus-2/no-reward__obW6JE5',
+  'no-reward': 'job-terminus-2/no-reward__CXzXnZM',
+  cancelled: 'misc/trial-cancelled',
+  'environment-failed': 'misc/trial-environment-start-failed',
+  'custom-agent': 'misc/trial-custom-agent',
+};
+const fixture = (name: string): string =>
+  readFileSync(new URL(`../../test/fixtures/harbor/${FOLDERS[name]}/result.json`, import.meta.url), 'utf8');
 const read = (result: string, rewardKey = 'reward', files: Partial<TrialFiles> = {}): TrialOutcome =>
   readTrial({ result, testReport: null, trajectory: null, ...files }, { rewardKey, maxTurns: 20 });
 
@@ -50,7 +63,7 @@ const cases: [what: string, text: string, expected: Partial<TrialOutcome>][] = [
   [
     'a grader timeout',
     changed('failed', { verifier_result: null, exception_info: exception('VerifierTimeoutError') }),
-    { reward: null, infraFailed: true, graderFailed: true, retry: 'never' },
+    { reward: null, infraFailed: true, fault: 'grader', retry: 'never' },
   ],
   ['a grader timeout after the reward', changed('failed', { exception_info: exception('VerifierTimeoutError') }), { reward: 0 }],
   [
@@ -167,7 +180,6 @@ const broken: [what: string, text: string, message: RegExp][] = [
   ['an empty file', '', /cut short/],
   ['half a file', fixture('solved').slice(0, 500), /cut short/],
   ['another JSON file', '{"job_name": "x"}', /not a harbor 0.25 trial result/],
-  ['a reward that is text', changed('solved', rewarded('1')), /rewards/],
 ];
 test.each(broken)('%s is refused', (_what, text, message) => {
   expect(() => read(text)).toThrow(TrialCrashed);

@@ -1,8 +1,17 @@
-import type { TrialRetry } from '../../core/run/trial.ts';
+import type { Fault, TrialRetry } from '../../core/run/trial.ts';
 import { readTestReport, type TestCounts } from './ctrf.ts';
-import { exceptionOf, readResultJson, type TrialException, type TrialTimings, timingsOf } from './result-json.ts';
+import { type ExceptionRow, exceptionRow, NO_EXCEPTION } from './outcome-table.ts';
+import {
+  exceptionsOf,
+  type ResultJson,
+  reachedBy,
+  readResultJson,
+  type TrialException,
+  type TrialTimings,
+  timingsOf,
+} from './result-json.ts';
 import { type RolloutTurns, readRolloutTurns } from './rollout-details.ts';
-import { isGraderException, stopReason } from './stop-reason.ts';
+import { stopReason } from './stop-reason.ts';
 
 /** What a trial wrote: the text of each file; null for one that is not there. */
 export type TrialFiles = {
@@ -12,6 +21,8 @@ export type TrialFiles = {
   readonly testReport: string | null;
   /** `agent/trajectory.json`, as harbor's own agents write it. */
   readonly trajectory: string | null;
+  /** The path of the reward file that the grader wrote, if any. It is never read: what counts is harbor's word that the grader finished. */
+  readonly rewardFile?: string | null;
 };
 
 export type TrialReading = {
@@ -41,8 +52,10 @@ export type TrialOutcome = {
   readonly retry: TrialRetry;
   readonly exceptionType: string | null;
   readonly exceptionMessage: string | null;
-  /** True when the exception is the grader's: the agent had ended by itself. */
-  readonly graderFailed: boolean;
+  /** Who broke it; null where nothing broke. */
+  readonly fault: Fault | null;
+  /** A reward that was reported and does not count beside this exception; null where there is none such. */
+  readonly setAside: number | null;
   /** Why the agent ended; see `stopReason`. */
   readonly stopReason: string | null;
   /** Model calls the agent counted; null if it does not count. */
@@ -55,30 +68,35 @@ export type TrialOutcome = {
 };
 
 /**
- * Reads what a harbor 0.25 trial left. A reward in [0, 1] counts whatever else happened (an agent that used up its time was graded too);
- * without one (grader timeout, missing or bad reward, a sandbox that did not start) the trial is infra-failed.
+ * Reads what a harbor 0.25 trial left, by the table of `outcome-table.ts`: a reward in [0, 1] counts, beside an exception where its row says so (an
+ * agent that used up its time was graded too); without one (grader timeout, missing or bad reward, a sandbox that did not start) the trial is
+ * infra-failed.
  * @throws TrialCrashed if `result` is not such a file (e.g. cut short).
  */
 export function readTrial(files: TrialFiles, { rewardKey, maxTurns = Number.POSITIVE_INFINITY }: TrialReading): TrialOutcome {
   const result = readResultJson(files.result);
-  const exception = exceptionOf(result);
-  const rewards = result.verifier_result?.rewards ?? {};
-  const infraReason = whyInfraFailed(exception, rewards, rewardKey);
+  const exception = decidingException(result);
+  const reported = result.verifier_result?.rewards ?? {};
+  const problem = rewardProblem(reported, rewardKey, files.rewardFile ?? null);
+  const reward = problem === null ? (reported[rewardKey] as number) : null;
+  const counts = reward !== null && (exception?.row.rewardCounts ?? true);
+  const broken = exception?.row ?? (result.verifier_result === null ? NO_EXCEPTION.silent : NO_EXCEPTION.unusable);
   const turns = result.agent_result?.metadata?.n_turns;
   return {
     trialName: result.trial_name,
     taskName: result.task_name,
-    reward: infraReason === null ? (rewards[rewardKey] ?? null) : null,
-    passed: infraReason === null && rewards[rewardKey] === 1,
-    rewards: Object.fromEntries(Object.entries(rewards).filter((entry): entry is [string, number] => entry[1] !== null)),
-    executed: infraReason === null,
-    infraFailed: infraReason !== null,
-    infraReason,
-    retry: infraReason === null ? 'never' : retryAfter(exception, result.verifier_result !== null),
+    reward: counts ? reward : null,
+    passed: counts && reward === 1,
+    rewards: Object.fromEntries(Object.entries(reported).filter((entry): entry is [string, number] => typeof entry[1] === 'number')),
+    executed: counts,
+    infraFailed: !counts,
+    infraReason: counts ? null : whyInfraFailed(exception, problem ?? `its reward ${reward} does not count beside that`),
+    retry: counts ? 'never' : broken.retry,
     exceptionType: exception?.exception_type ?? null,
     exceptionMessage: exception?.exception_message ?? null,
-    graderFailed: isGraderException(exception),
-    stopReason: stopReason(result, exception, { maxTurns, trajectory: files.trajectory }),
+    fault: counts && exception === null ? null : broken.fault,
+    setAside: counts ? null : reward,
+    stopReason: stopReason(result, exception?.row ?? null, { maxTurns, trajectory: files.trajectory }),
     agentTurns: typeof turns === 'number' ? turns : null,
     tests: readTestReport(files.testReport),
     rollout: readRolloutTurns(result.agent_result?.rollout_details, files.result),
@@ -86,30 +104,27 @@ export function readTrial(files: TrialFiles, { rewardKey, maxTurns = Number.POSI
   };
 }
 
-function whyInfraFailed(
-  exception: TrialException | null,
-  rewards: Readonly<Record<string, number | null>>,
-  rewardKey: string,
-): string | null {
-  const problem = rewardProblem(rewards, rewardKey);
-  if (problem === null || exception === null) return problem;
-  return `${exception.exception_type}: ${exception.exception_message.slice(0, 500)}; ${problem}`;
+/** The exception that decides: one beside which no reward counts goes before one that leaves it, and the trial's own before those of its steps. */
+function decidingException(result: ResultJson): (TrialException & { readonly row: ExceptionRow }) | null {
+  const reached = reachedBy(result);
+  const recorded = exceptionsOf(result).map((exception) => ({ ...exception, row: exceptionRow(exception.exception_type, reached) }));
+  return recorded.find(({ row }) => !row.rewardCounts) ?? recorded[0] ?? null;
 }
 
-function rewardProblem(rewards: Readonly<Record<string, number | null>>, rewardKey: string): string | null {
+function whyInfraFailed(exception: TrialException | null, problem: string): string {
+  return exception === null ? problem : `${exception.exception_type}: ${exception.exception_message.slice(0, 500)}; ${problem}`;
+}
+
+function rewardProblem(rewards: Readonly<Record<string, unknown>>, rewardKey: string, file: string | null): string | null {
   const reward = rewards[rewardKey];
   if (reward === undefined) {
     const found = Object.keys(rewards);
-    const told = found.length === 0 ? 'no reward at all' : `only ${found.join(', ')}`;
+    const told =
+      found.length > 0 ? `only ${found.join(', ')}` : file === null ? 'no reward at all' : `no reward at all, though ${file} is there`;
     return `the verifier reported no reward "${rewardKey}" (${told})`;
   }
-  if (reward === null || !Number.isFinite(reward)) return `reward "${rewardKey}" is not a finite number`;
-  if (reward < 0 || reward > 1) return `reward "${rewardKey}" is ${reward}, outside [0, 1]`;
-  return null;
-}
-
-/** A verifier that neither answered nor failed is a riddle worth one more try; one that answered without our reward would do so again. */
-function retryAfter(exception: TrialException | null, verifierAnswered: boolean): TrialRetry {
-  if (exception === null) return verifierAnswered ? 'never' : 'once';
-  return isGraderException(exception) ? 'never' : 'again';
+  if (reward === null) return `reward "${rewardKey}" is not a finite number`;
+  if (typeof reward !== 'number') return `reward "${rewardKey}" is ${JSON.stringify(reward).slice(0, 50)}, not a number`;
+  if (!Number.isFinite(reward)) return `reward "${rewardKey}" is not a finite number`;
+  return reward < 0 || reward > 1 ? `reward "${rewardKey}" is ${reward}, outside [0, 1]` : null;
 }

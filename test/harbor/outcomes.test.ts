@@ -62,6 +62,23 @@ test('the last allowed turn still acts', async () => {
   expect(run).toMatchObject({ reward: 1, stopReason: 'max_turns', agentTurns: 2 });
 });
 
+test('an invalid key is one attempt: one call, and no other trial is worth it', async () => {
+  let calls = 0;
+  const run = await setting.run(runner, () => {
+    calls += 1;
+    return { status: 401, body: { error: { message: 'no such key', code: 'invalid_api_key' } } };
+  });
+  expect(run).toMatchObject({
+    reward: null,
+    executed: false,
+    exceptionType: 'AuthenticationError',
+    retry: 'never',
+    stopReason: 'error',
+    fault: 'model',
+  });
+  expect(calls).toBe(1);
+});
+
 test('a model server that fails makes the trial infra-failed, with its words', async () => {
   const run = await setting.run(runner, () => ({ status: 500, body: { error: { message: `no GPU for ${SECRET}` } } }));
   expect(run).toMatchObject({ reward: null, infraFailed: true, exceptionType: 'ModelCallError' });

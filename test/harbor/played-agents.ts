@@ -139,7 +139,7 @@ export class PlayedAgents implements AsyncDisposable {
       trialsDir: async () => join(project.root, 'trials'),
       memory: new TrialMemory({ reserveBytes: 0 }),
       runnerSecrets: [],
-      projectRoot: project.root,
+      tasks: project.tasks,
       drain: new AbortController().signal,
     });
     const trial = await inActivity(name, 1, () =>

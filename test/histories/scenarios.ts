@@ -128,6 +128,11 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   tripwire: { shows: 'a run that the tripwire stops', activities: { closeStep: kills, resolveRun: resolved({ steps: 4 }) }, drive: result },
   starved: { shows: 'two empty batches in a row', activities: { closeStep: starves, resolveRun: resolved({ steps: 4 }) }, drive: result },
   'bad-input': { shows: 'input that is refused', drive: failed, input: { agent: 'turn' } },
+  'broken-benchmark': {
+    shows: 'a dry run that fails, before a model is asked',
+    activities: { checkSandbox: async () => [{ name: 'dry-run trial', ok: false, detail: 'task a: no reward', numbers: {} }] },
+    drive: failed,
+  },
   'preflight-failed': {
     shows: 'a preflight check that fails',
     activities: {

@@ -53,6 +53,8 @@ const OUTCOME: Outcome = {
   exceptionType: null,
   exceptionMessage: null,
   infraReason: null,
+  fault: null,
+  setAside: null,
   stopReason: 'submitted',
   gradedScore: null,
   totalMs: 1,

@@ -54,8 +54,8 @@ describe('a run that starts from trained weights', () => {
     });
     expect(calls).toEqual([
       'checked branch',
-      'checked models',
       'checked sandbox',
+      'checked models',
       'opened from tinker://old/weights/step-0007 (7)',
       'state step-0000',
       'evaluated teacher of teacher',

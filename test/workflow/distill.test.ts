@@ -121,12 +121,33 @@ describe('ends early', () => {
     expect(result).toMatchObject({ outcome: 'stopped: nothing to train on' });
   });
 
+  it('a broken benchmark ends the run before a model is asked', async () => {
+    let asked = 0;
+    const checkSandbox = async () => [{ name: 'dry-run trial', ok: false, detail: 'task a: no reward', numbers: {} }];
+    const checkModels = async () => {
+      asked += 1;
+      return { checks: [], usage: NO_USAGE };
+    };
+    await run({ checkSandbox, checkModels }, async (handle) => {
+      await expect(handle.result()).rejects.toMatchObject({
+        cause: { type: 'PreflightFailed', message: 'dry-run trial: task a: no reward' },
+      });
+      expect((await handle.query(statusQuery)).spend).toMatchObject({ usd: 0 });
+    });
+    expect(asked).toBe(0);
+  });
+
   it('a failed preflight check fails the run by name, with the check in the status', async () => {
     const checks = [{ name: 'vocabulary', ok: false, detail: 'id 5 differs', numbers: { id: 5 } }];
     const checkModels = async () => ({ checks, usage: NO_USAGE });
     await run({ checkModels }, async (handle) => {
       await expect(handle.result()).rejects.toMatchObject({ cause: { type: 'PreflightFailed', message: 'vocabulary: id 5 differs' } });
-      expect(await handle.query(statusQuery)).toMatchObject({ checks: [{ name: 'vocabulary', ok: false }] });
+      expect(await handle.query(statusQuery)).toMatchObject({
+        checks: [
+          { name: 'dry-run trial', ok: true },
+          { name: 'vocabulary', ok: false },
+        ],
+      });
     });
   });
 

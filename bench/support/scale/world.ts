@@ -23,6 +23,7 @@ import { keepTeacherRow } from '../../../core/tokens/teacher-row.ts';
 import { prepareBatch } from '../../../core/training/batch.ts';
 import { BlobStore } from '../../../services/blobs/blob-store.ts';
 import type { ObjectStore } from '../../../services/blobs/object-store.ts';
+import { TaskCache } from '../../../services/harbor/index.ts';
 import { GateBook } from '../../../services/stores/gate-book.ts';
 import { HarnessStore } from '../../../services/stores/harness-store.ts';
 import { VersionStore } from '../../../services/stores/version-store.ts';
@@ -46,6 +47,7 @@ export function world(root: string, objects: ObjectStore): AllActivities {
       objects,
       projectRoot: root,
       settings: { runRoot: 'runs', taskQueues: { control: 'control', rollouts: 'rollouts', training: 'training' } },
+      tasks: new TaskCache({ dir: join(root, 'tasks-cache'), projectRoot: root }),
       harnesses: new HarnessStore(join(root, 'harnesses'), StoredHarness),
     }),
     ...createKeptTrialsActivities({ records, blobs }),

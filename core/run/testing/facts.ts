@@ -20,6 +20,7 @@ export function trialOf(known: Partial<TrialSummary> = {}): TrialSummary {
     gradedScore: null,
     exceptionType: null,
     exceptionMessage: null,
+    fault: null,
     stopReason: 'submitted',
     calls: 1,
     truncatedCalls: 0,
