@@ -47,8 +47,7 @@ const WORDS: Readonly<Record<string, string>> = {
   userNamespaces: 'user namespaces',
 };
 const SAID: Readonly<Record<string, string>> = {
-  true: 'holds',
-  false: 'does not hold',
+  ulimit: 'holds (ulimit)',
   sampled: 'sampled, and a kill',
   cgroup: 'bounded by a cgroup',
   own: 'a user of its own',

@@ -4,13 +4,15 @@ The sandbox is its directory; its processes can all end, by a command's doing or
 is switched off and on.
 """
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from harbor.environments.base import ExecResult
 
 from stillroom_harbor.bwrap_life import Life, SandboxGone, Start
 from stillroom_harbor.bwrap_options import bwrap_arguments, bwrap_path, etc_dir
+from stillroom_harbor.cgroup import Group
 from stillroom_harbor.runner_dir import remove_tree
 from stillroom_harbor.sandbox_root import empty_dir, give, prepare
 from stillroom_harbor.sandbox_user import reachable, reachable_program
@@ -20,7 +22,8 @@ _OWN_DOING = "every process of the sandbox was ended by a command in it"
 
 
 class BubblewrapSession:
-    """`top` is the sandbox's private host directory, `root` the directory that is `/` inside, `uid` the user it starts as if not ours."""
+    """`top` is the sandbox's private host directory, `root` the directory that is `/` inside, `uid` the user it starts as if not ours,
+    `group` its control group, which it removes. `out_of_memory` tells, once, that the kernel ended processes for their memory, and why."""
 
     def __init__(
         self,
@@ -31,9 +34,12 @@ class BubblewrapSession:
         ulimits: str,
         read_only_binds: list[str],
         uid: int | None = None,
+        group: Group | None = None,
     ):
         self._top, self._root, self._runner_dir = top, root, runner_dir
         self._network, self._ulimits, self._binds, self._uid = network, ulimits, read_only_binds, uid
+        self._group = group
+        self.out_of_memory: Callable[[], str | None] = lambda: None
         self._life: Life | None = None
         self._lives = 0
         self._ended_for: str | None = None
@@ -72,7 +78,7 @@ class BubblewrapSession:
         if self._uid is not None:
             root, own, etc = (reachable(path, home) for path in (root, own, etc))
             program = reachable_program(Path(program), home)
-        return Start(program, bwrap_arguments(root, own, str(etc), self._network, self._binds), self._uid, self._ulimits)
+        return Start(program, bwrap_arguments(root, own, str(etc), self._network, self._binds), self._uid, self._ulimits, self._group)
 
     async def exec(self, command: str, cwd: str, env: Mapping[str, str], timeout_sec: float | None) -> ExecResult:
         """Runs one command to its end. After `timeout_sec` its whole process group is killed and RuntimeError raised.
@@ -86,16 +92,19 @@ class BubblewrapSession:
             await self.start()
         life = self._life
         try:
-            return await life.exec(command, cwd, env, timeout_sec)
+            result = await life.exec(command, cwd, env, timeout_sec)
         except SandboxGone as gone:
             if self._stopped:
                 raise RuntimeError("the sandbox is stopped") from None
-            return ExecResult(stdout=gone.stdout, stderr=f"{gone.stderr}\n{self._ended_for or _OWN_DOING}\n", return_code=_KILLED)
+            reason = self.out_of_memory() or self._ended_for or _OWN_DOING
+            return _ended(gone.stdout, gone.stderr, reason)
+        reason = self.out_of_memory()
+        return result if reason is None else _ended(result.stdout, result.stderr, reason)
 
     def kill(self, reason: str) -> None:
         """Ends every process in the sandbox now, from any thread; the next command finds it started again."""
-        if self._life is not None and not self._life.is_over:
-            self._ended_for = reason
+        if self._life is not None:
+            self._ended_for = self._ended_for or reason
             self._life.kill()
 
     async def end(self) -> None:
@@ -108,3 +117,9 @@ class BubblewrapSession:
         """Ends everything in the sandbox for good; returns when it is gone."""
         self._stopped = True
         await self.end()
+        if self._group is not None:
+            await asyncio.to_thread(self._group.remove)
+
+
+def _ended(stdout: str | None, stderr: str | None, reason: str) -> ExecResult:
+    return ExecResult(stdout=stdout, stderr=f"{stderr or ''}\n{reason}\n", return_code=_KILLED)

@@ -16,6 +16,7 @@ from pathlib import Path
 from harbor.environments.base import ExecResult
 
 from stillroom_harbor.bwrap_options import SANDBOX_ENV
+from stillroom_harbor.cgroup import Group
 from stillroom_harbor.exec_link import ExecLink
 from stillroom_harbor.exact_process import wait_for
 from stillroom_harbor.files import OUTPUT_MAX_BYTES, read_head
@@ -23,6 +24,7 @@ from stillroom_harbor.files import OUTPUT_MAX_BYTES, read_head
 _START_TIMEOUT_SEC = 20.0
 _ANSWER_TIMEOUT_SEC = 5.0
 MAILBOX = "/run/stillroom"
+_SHELL = "/bin/bash"
 
 
 class SandboxGone(Exception):
@@ -35,12 +37,22 @@ class SandboxGone(Exception):
 
 @dataclass(frozen=True)
 class Start:
-    """How to start bubblewrap: its program, its arguments but those of a single life, the user it starts as, and limits as shell text."""
+    """How to start bubblewrap: its program, its arguments but those of a single life, the user it starts as, limits as shell text, and its control group."""
 
     program: str
     arguments: list[str]
     uid: int | None
     ulimits: str
+    group: Group | None = None
+
+
+def _through(doors: list[int], program: str) -> tuple[list[str], str]:
+    """The first words of a command and its program: where there is a control group, a shell that enters it and then becomes the program."""
+    if not doors or not os.path.exists(_SHELL):
+        return ["bwrap"], program
+    # Who cannot enter starts all the same: memory is sampled, too.
+    enter = "".join(f"echo 0 >&{door}; exec {door}>&-; " for door in doors)
+    return ["bash", "-c", enter + 'exec -a bwrap "$@"', "bash", program], _SHELL
 
 
 @cache
@@ -101,13 +113,16 @@ class Life:
         move = "" if link_fd == 3 else f"exec 3<&{link_fd} {link_fd}>&-; "
         command = ["bash", "-c", move + how.ulimits + _exec_server(), "exec-server", MAILBOX]
         switch = {} if how.uid is None else {"user": how.uid, "group": how.uid, "extra_groups": []}
+        doors: list[int] = []
         try:
+            doors = how.group.doors() if how.group else []
+            first, program = _through(doors, how.program)
             with open(self._own / "bwrap.log", "wb") as log:
                 # From the main thread: the kernel's parent-death signal follows the thread that forked.
                 self._process = subprocess.Popen(
-                    ["bwrap", "--args", str(args_fd), "--", *command],
-                    executable=how.program,
-                    pass_fds=[link_fd, info_fd, args_fd],
+                    [*first, "--args", str(args_fd), "--", *command],
+                    executable=program,
+                    pass_fds=[link_fd, info_fd, args_fd, *doors],
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
@@ -116,7 +131,8 @@ class Life:
                     **switch,
                 )
         finally:
-            os.close(args_fd)
+            for fd in (args_fd, *doors):
+                os.close(fd)
 
     async def exec(self, command: str, cwd: str, env: Mapping[str, str], timeout_sec: float | None) -> ExecResult:
         """Runs one command to its end. After `timeout_sec` its whole process group is killed and RuntimeError raised."""

@@ -9,6 +9,7 @@ Named in a job template as `stillroom_harbor.environment:ProcessEnvironment` (`e
 - `limits`: see limits.py; `{"disk_mb": 8192, "nproc": null}` raises one and turns off another.
 - `keep_agent_processes`: false by default: what the agent left running is ended before a shared verifier's tests are uploaded, or it
   could write the reward itself. true for tasks whose tests talk to a server that the agent was asked to start.
+- `cgroups`: true by default: a control group bounds the sandbox's memory and processes where one can be had; false leaves it to sampling.
 - `sandbox_root`: where sandboxes live; default see runner_dir.default_root.
 - `read_only_binds`: host paths that bwrap sandboxes may read, e.g. a toolchain outside /usr.
 """
@@ -28,6 +29,7 @@ from harbor.environments.definition import effective_exec_cwd
 
 from stillroom_harbor.bubblewrap import BubblewrapSession
 from stillroom_harbor.bwrap_options import SYSTEM_DIRS
+from stillroom_harbor.cgroup import Group, new_group
 from stillroom_harbor.disk_use import is_ram_disk
 from stillroom_harbor.files import SandboxFiles
 from stillroom_harbor.gateway_relay import relay
@@ -64,12 +66,13 @@ class ProcessEnvironment(BaseEnvironment):
         network: bool = False,
         limits: dict[str, int | None] | None = None,
         keep_agent_processes: bool = False,
+        cgroups: bool = True,
         sandbox_root: str | None = None,
         read_only_binds: list[str] | None = None,
         **kwargs: Any,
     ):
         self._mode, self._network, self._asked_limits = mode, network, dict(limits or {})
-        self._keep_agent_processes = keep_agent_processes
+        self._keep_agent_processes, self._cgroups = keep_agent_processes, cgroups
         self._sandbox_root, self._read_only_binds = sandbox_root, list(read_only_binds or [])
         self._top: Path | None = None
         self._session: BubblewrapSession | PlainSession | None = None
@@ -102,7 +105,8 @@ class ProcessEnvironment(BaseEnvironment):
     def _refuse_bad_options(self) -> None:
         if self._mode not in ("bwrap", "plain"):
             raise ValueError(f'environment.kwargs.mode must be "bwrap" or "plain", not {self._mode!r}')
-        for name, value in (("network", self._network), ("keep_agent_processes", self._keep_agent_processes)):
+        switches = {"network": self._network, "keep_agent_processes": self._keep_agent_processes, "cgroups": self._cgroups}
+        for name, value in switches.items():
             if not isinstance(value, bool):
                 raise ValueError(f"environment.kwargs.{name} must be true or false, not {value!r}")
         if self._host_mounts:
@@ -124,15 +128,27 @@ class ProcessEnvironment(BaseEnvironment):
         if self._mode == "plain":
             session = PlainSession(self._top, root, limits.ulimit_script())
             self._files = SandboxFiles(root, rewrite_script=session.rewrite_script, **copies)
+            group = None
         else:
             network = self._network and self._network_is_public
-            session = BubblewrapSession(self._top, root, home, network, limits.ulimit_script(), self._read_only_binds, uid)
+            group = self._new_group(home, limits)
+            session = BubblewrapSession(self._top, root, home, network, limits.ulimit_script(), self._read_only_binds, uid, group)
             self._files = SandboxFiles(root, read_only=SYSTEM_DIRS, **copies)
-        self._copy_environment_dir()
         self._session = session
+        self._copy_environment_dir()
+        self._guard = Guard(limits, root, is_ram_disk(self._top), session.kill, group)
+        if isinstance(session, BubblewrapSession):
+            session.out_of_memory = self._guard.out_of_memory
         await session.start()
-        self._guard = Guard(limits, root, is_ram_disk(self._top), session.kill)
         self._watch = watch(self.trial_paths.trial_dir.name, self._top, session.roots, self._guard.look)
+
+    def _new_group(self, home: Path, limits: Limits) -> Group | None:
+        if not self._cgroups or self._top is None:
+            return None
+        # Files on a RAM disk count in the group of who wrote them: `disk_mb` of them is allowed. The sampler sees files and processes apart.
+        parts = [limits["total_memory_mb"], limits["disk_mb"] if is_ram_disk(self._top) else 0]
+        memory = None if None in parts else sum(part or 0 for part in parts) << 20
+        return new_group(home, self._top.name, memory, limits["nproc"])
 
     def _limits(self) -> Limits:
         """A task that declares more memory or storage than is usual gets it."""
@@ -197,6 +213,8 @@ class ProcessEnvironment(BaseEnvironment):
         """Runs one command. Every user is the same one: "root" without any privilege in bwrap mode, you in plain mode."""
         if self._session is None:
             raise RuntimeError("the environment is not started")
+        if self._guard is not None:
+            self._guard.out_of_memory()  # what ran since the last command
         if self._guard is not None and self._guard.must_make_room:
             await self._session.end()
             await asyncio.to_thread(self._guard.make_room)

@@ -15,6 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from stillroom_harbor.cgroup import sweep_groups
 from stillroom_harbor.exact_process import born, kill_if, namespace
 
 PREFIX = "stillroom-harbor-"
@@ -68,6 +69,7 @@ def sweep(root: str | Path | None = None) -> list[Path]:
         try:
             if _take(lock) or (_end_orphan(left) and _take(lock, _END_SEC)):
                 kill_marked(left)
+                sweep_groups(left)
                 remove_tree(left)
                 removed.append(left)
         finally:

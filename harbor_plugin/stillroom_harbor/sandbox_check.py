@@ -5,8 +5,8 @@ Prints one JSON line: {"ok": true, "version", "protection"} or {"ok": false, "re
 - `isolation`: "bubblewrap" | "none".
 - `user`: who sandboxes run as, seen from the host: "own" (one user per sandbox) | "runner" (an ordinary user's, without any
   privilege inside) | "root" (the real root's own processes: the kernel's process limits do not bind them).
-- `processLimit`: whether `limits.nproc` was seen to stop a command.
-- `totalMemory`: "sampled" (looked at some times a second, and ended when over) | "none".
+- `processLimit`: what was seen to stop a command: "cgroup" (the sandbox's control group) | "ulimit" (`limits.nproc` alone) | "none".
+- `totalMemory`: "cgroup" (the kernel was seen to end what was over) | "sampled" (looked at some times a second, and ended when over) | "none".
 - `files`: "ram" (sandboxes' files take memory) | "disk".
 - `userNamespaces`: "closed" | "open" (commands can make their own, and file systems in memory that are not counted).
 - `network`: "none" | "host".
@@ -22,6 +22,7 @@ from pathlib import Path
 
 from stillroom_harbor.bubblewrap import BubblewrapSession
 from stillroom_harbor.bwrap_options import bwrap_path
+from stillroom_harbor.cgroup import Group, new_group
 from stillroom_harbor.disk_use import is_ram_disk
 from stillroom_harbor.plain import PlainSession
 from stillroom_harbor.protection import nproc_counts_per_sandbox, sandbox_uid
@@ -29,6 +30,8 @@ from stillroom_harbor.runner_dir import remove_tree, runner_dir
 from stillroom_harbor.sandbox_root import give
 
 _FEW_PROCESSES = 12
+_GROUP_PROCESSES = 40
+_GROUP_BYTES = 48 << 20
 
 
 async def check(mode: str) -> dict[str, object]:
@@ -37,11 +40,13 @@ async def check(mode: str) -> dict[str, object]:
     top = Path(tempfile.mkdtemp(prefix="check-", dir=home)).resolve()
     root = top / "fs"
     (root / "app").mkdir(parents=True)
+    group: Group | None = None
     if mode == "bwrap":
         uid = sandbox_uid(home)
         give(root / "app", uid)
         runs = subprocess.run([bwrap_path(), "--version"], capture_output=True, text=True, check=True).stdout.strip()
-        session: BubblewrapSession | PlainSession = BubblewrapSession(top, root, home, False, "", [], uid)
+        group = new_group(home, top.name, _GROUP_BYTES, _GROUP_PROCESSES)
+        session: BubblewrapSession | PlainSession = BubblewrapSession(top, root, home, False, "", [], uid, group)
     elif mode == "plain":
         uid, runs, session = None, "plain processes, no isolation", PlainSession(top, root, "")
     else:
@@ -54,8 +59,8 @@ async def check(mode: str) -> dict[str, object]:
         protection = {
             "isolation": "bubblewrap" if mode == "bwrap" else "none",
             "user": "own" if uid is not None else "root" if os.geteuid() == 0 else "runner",
-            "processLimit": mode == "bwrap" and nproc_counts_per_sandbox() and await _process_limit_holds(session),
-            "totalMemory": "sampled" if Path("/proc/self/stat").exists() else "none",
+            "processLimit": await _process_limit(session, group) if mode == "bwrap" else "none",
+            "totalMemory": await _total_memory(session, group),
             "files": "ram" if is_ram_disk(top) else "disk",
             "userNamespaces": "open" if (await session.exec("unshare -U true", "/app", {}, 10)).return_code == 0 else "closed",
             "network": "none" if mode == "bwrap" else "host",
@@ -66,7 +71,26 @@ async def check(mode: str) -> dict[str, object]:
     return {"ok": True, "version": runs, "protection": protection}
 
 
-async def _process_limit_holds(session: BubblewrapSession | PlainSession) -> bool:
+async def _process_limit(session: BubblewrapSession | PlainSession, group: Group | None) -> str:
+    if group is not None:
+        try:
+            await session.exec(" | ".join(["sleep 0.2"] * (2 * _GROUP_PROCESSES)), "/app", {}, 1)
+        except RuntimeError:
+            pass  # as below
+        if group.refused_forks() > 0:
+            return "cgroup"
+    return "ulimit" if nproc_counts_per_sandbox() and await _ulimit_holds(session) else "none"
+
+
+async def _total_memory(session: BubblewrapSession | PlainSession, group: Group | None) -> str:
+    if group is not None:
+        await session.exec(f"head -c {2 * _GROUP_BYTES} /dev/zero | tail -c {2 * _GROUP_BYTES} > /dev/null", "/app", {}, 20)
+        if group.oom_kills() > 0:
+            return "cgroup"
+    return "sampled" if Path("/proc/self/stat").exists() else "none"
+
+
+async def _ulimit_holds(session: BubblewrapSession | PlainSession) -> bool:
     try:
         # Pipelines fork all their parts at once.
         crowd = " | ".join(["sleep 0.2"] * (2 * _FEW_PROCESSES))

@@ -4,8 +4,8 @@ import { z } from 'zod';
 const Protection = z.object({
   isolation: z.enum(['bubblewrap', 'none']),
   user: z.enum(['own', 'runner', 'root']),
-  processLimit: z.boolean(),
-  totalMemory: z.enum(['sampled', 'none']),
+  processLimit: z.enum(['cgroup', 'ulimit', 'none']),
+  totalMemory: z.enum(['cgroup', 'sampled', 'none']),
   files: z.enum(['ram', 'disk']),
   userNamespaces: z.enum(['closed', 'open']),
   network: z.enum(['none', 'host']),

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PROJECT_ROOT } from '../../services/settings/index.ts';
+import { CGROUPS_ARE_HERE } from './control-groups.ts';
 
 /** What this machine lacks, and the word by which a test file says that it leaves tests out for want of it. */
 type Lack = { readonly word: string; readonly lacks: string; readonly remedy: string };
@@ -22,7 +23,9 @@ export function leftOut(lacks: readonly Lack[] = lacksHere()): string[] {
 function lacksHere(): Lack[] {
   const plain = { word: "SANDBOX_MODE === 'bwrap'", lacks: 'isolation (plain mode)', remedy: 'Run them where bubblewrap works.' };
   const tmux = { word: 'TMUX_IS_HERE', lacks: 'tmux', remedy: 'Install the package tmux.' };
-  return [...(process.env.STILLROOM_SANDBOX === 'plain' ? [plain] : []), ...(runs('tmux', '-V') ? [] : [tmux])];
+  const groups = { word: 'CGROUPS_ARE_HERE', lacks: 'control groups of our own', remedy: 'Run them as root, or in a delegated cgroup.' };
+  const isPlain = process.env.STILLROOM_SANDBOX === 'plain';
+  return [...(isPlain ? [plain] : []), ...(runs('tmux', '-V') ? [] : [tmux]), ...(CGROUPS_ARE_HERE ? [] : [groups])];
 }
 
 function runs(command: string, argument: string): boolean {
