@@ -2,16 +2,13 @@ import { join } from 'node:path';
 import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import { gradedScore } from '../core/measures/batch-stats.ts';
-import type { ModelRef, TrialSpec, TrialSummary } from '../core/run/trial.ts';
+import type { TrialSpec, TrialSummary } from '../core/run/trial.ts';
 import { trialLimits } from '../core/run/trial-time.ts';
 import type { BlobStore } from '../services/blobs/blob-store.ts';
 import type { ObjectStore } from '../services/blobs/object-store.ts';
-import { checkSample, type Gateway, type GatewaySession, type ModelFailure, type TrialRecord } from '../services/gateway/index.ts';
+import type { Gateway, GatewaySession, ModelFailure, TrialRecord } from '../services/gateway/index.ts';
 import {
-  type AgentConfig,
-  agentConfig,
   type HarborRunner,
-  hasNoNetwork,
   RunnerDied,
   removeTree,
   type TaskCache,
@@ -19,20 +16,17 @@ import {
   type TrialMemory,
   trialConfig,
 } from '../services/harbor/index.ts';
-import { agentWiring } from './agent-wiring.ts';
 import { whileBeating } from './beating.ts';
 import { billingPause } from './billing.ts';
 import { attemptSignal, workerShutdown } from './handover.ts';
 import { keepFiles } from './keep-files.ts';
 import { MemoryTurn } from './memory-turn.ts';
-import { forGateway, type ModelAccess } from './model-access.ts';
+import type { ModelAccess } from './model-access.ts';
 import { openBook, type PaidCalls, unforked } from './paid-calls.ts';
 import { openTask } from './pinned-tasks.ts';
-import { recordedSampler } from './recorded-sampler.ts';
 import type { RendererOf } from './renderers.ts';
 import type { RunRecord, RunRecords } from './run-records.ts';
-import { runawayLimits } from './runaway-limits.ts';
-import { trialLimit } from './trial-limit.ts';
+import { agentFor, sessionOptions } from './trial-session.ts';
 import { notRun, type Outcome, paidIn, summarize } from './trial-summary.ts';
 
 /** The outside things a rollout needs. */
@@ -193,45 +187,4 @@ async function harborTrial(attempt: Attempt, { gateway, harbor, models, tasks }:
     if (!(error instanceof TrialCrashed || error instanceof RunnerDied)) throw error;
     return notRun(error.name, error.message);
   }
-}
-
-async function sessionOptions(record: RunRecord, spec: TrialSpec, name: typeof spec.trialId, calls: PaidCalls, deps: RolloutDeps) {
-  const { models, rendererOf, drain } = deps;
-  const { config } = record;
-  const { model, trialId, who } = spec;
-  const renderer = await rendererOf(record, model.model);
-  const isUsable = (result: Parameters<typeof checkSample>[0], { maxTokens }: { readonly maxTokens: number }) => {
-    try {
-      return checkSample(result, { maxTokens, vocabularySize: renderer.vocabulary.size }) !== null;
-    } catch {
-      return false;
-    }
-  };
-  const weights = model.kind === 'sampler' ? model.path : model.model;
-  const signal = cancellationSignal();
-  const sampler = recordedSampler(models.tokenSampler(model), { calls, trialId, who, model: weights, isUsable, drain, signal });
-  return {
-    trialId: name,
-    modelName: model.model,
-    sampler: forGateway(sampler),
-    renderer,
-    contextLimitTokens: await contextLimit(record, model, models),
-    maxTokensPerCall: config.sampling.max_tokens,
-    temperature: config.sampling.temperature,
-    ...runawayLimits(config, spec),
-    ...trialLimit(config, spec, calls),
-  };
-}
-
-/** What the run asks for, and no more than the service takes. */
-async function contextLimit({ config }: RunRecord, { model }: ModelRef, models: ModelAccess): Promise<number> {
-  return Math.min(config.rollout.context_budget_tokens, (await models.contextLimitTokens(model)) ?? Number.POSITIVE_INFINITY);
-}
-
-async function agentFor(record: RunRecord, spec: TrialSpec, session: GatewaySession, models: ModelAccess): Promise<AgentConfig> {
-  const { agent, config, jobTemplate } = record;
-  const { model, maxTurns } = spec;
-  const seat = { model: model.model, maxTurns, contextLimitTokens: await contextLimit(record, model, models) };
-  const inside = agent.runtime === 'installed' && hasNoNetwork(jobTemplate);
-  return agentConfig(agent, { ...agentWiring(config, seat), apiBase: inside ? session.sandboxApiBase : session.apiBase });
 }

@@ -17,10 +17,16 @@ export type Splits = { readonly train: readonly string[]; readonly holdout: read
  * repositories are looked at by the run's first activity.
  */
 export async function checkLocalTasks(projectRoot: string, config: RunConfig, splits: Splits, problems: Problems): Promise<void> {
-  const template = await telling(problems, 'template', () => readJobTemplate(resolve(projectRoot, config.harbor.job_template)));
-  if (template === null) return;
+  const file = resolve(projectRoot, config.harbor.job_template);
+  const index = await telling(problems, 'template', async () => {
+    const template = await readJobTemplate(file);
+    return indexTasks(template, projectRoot, null).catch((error: unknown) => {
+      if (!(error instanceof BadHarborInput)) throw error;
+      throw new BadHarborInput(error.message.replaceAll(/^/gm, `${file}: `));
+    });
+  });
+  if (index === null) return;
   const found = await telling(problems, 'tasks', async () => {
-    const index = await indexTasks(template, projectRoot, null);
     const local = async (ids: readonly string[]) => (await index.find(ids)).filter((task) => task?.kind === 'local');
     return { train: await local(splits.train), holdout: await local(splits.holdout) };
   });

@@ -1,22 +1,9 @@
 import type { AgentProgram, Json } from '../../core/run/agent-program.ts';
 import { type AgentConfig, turnAgent } from './agents.ts';
-import { terminusAgent } from './terminus-agent.ts';
+import { type TerminusAgentOptions, terminusAgent } from './terminus-agent.ts';
 
 /** What Stillroom tells every agent of a trial. */
-export type AgentWiring = {
-  /** The gateway's address for this trial, up to and without `/chat/completions`. */
-  readonly apiBase: string;
-  readonly model: string;
-  readonly maxTurns: number;
-  /** The run's: the gateway refuses any other. */
-  readonly temperature: number;
-  /** Tokens the model may sample in one turn. */
-  readonly maxTokens: number;
-  /** Tokens that a prompt and its answer may have together. */
-  readonly contextLimitTokens: number;
-  /** Whether an agent that can may summarise its history when the context is full. */
-  readonly compaction: boolean;
-};
+export type AgentWiring = Omit<TerminusAgentOptions, 'collectRolloutDetails'>;
 
 /** The kwarg that carries a prompt to harbor's own agents: the runner takes it out and gives it to the agent (`document_agents.py`). */
 export const PROMPT_KWARG = 'stillroom_prompt';
