@@ -91,7 +91,7 @@ it('a run that is stopped in mid-trials, and one that is cancelled, leave no san
 }, 240_000);
 
 /** What a harbor runner keeps in its folder as long as it lives. */
-const ITS_OWN = /^(lock|owner\.json|etc-.+)$/;
+const ITS_OWN = /^(lock|owner\.json|cgroups|etc-.+)$/;
 
 /** Folders of trials and of their sandboxes, as they are now. */
 function sandboxesNow(): string[] {

@@ -17,7 +17,7 @@ export type OwnTasks = {
 
 /**
  * Copies of the quickstart's tasks under ids of their own, and a job template that knows no other. Their graders report two rewards:
- * `reward` is always 0, `score` always 1.
+ * `reward` is always 0, `score` always a half.
  */
 export function makeOwnTasks(name: string, changes: readonly Change[]): OwnTasks {
   const dir = join(DIR, name);
@@ -37,4 +37,4 @@ export function makeOwnTasks(name: string, changes: readonly Change[]): OwnTasks
   return { jobTemplate, ids: tasks.map(({ id }) => id), instructions: tasks.map(({ instruction }) => instruction) };
 }
 
-const GRADER = '#!/bin/bash\necho \'{"reward": 0, "score": 1}\' > "$LOGS_DIR/verifier/reward.json"\n';
+const GRADER = '#!/bin/bash\necho \'{"reward": 0, "score": 0.5}\' > "$LOGS_DIR/verifier/reward.json"\n';
