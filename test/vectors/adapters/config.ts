@@ -11,8 +11,9 @@ function theirs({ checkpoints: _, ...config }: RunConfig, toml: string) {
   const { overlap_steps: _overlap, ...train } = config.train;
   const { confidence: _confidence, ...gate } = config.gate;
   const { max_usd_per_trial: _perTrial, ...budget } = config.budget;
+  const { same_cause_failures: _sameCause, keep_files: _keepFiles, ...harbor } = config.harbor;
   const project = /^project\s*=/m.test(toml) ? config.wandb.project : 'wmo-distill';
-  return { ...config, train, gate, budget, wandb: { ...config.wandb, project } };
+  return { ...config, harbor, train, gate, budget, wandb: { ...config.wandb, project } };
 }
 
 function check({ toml }: { toml: string }, expected: Expected, family: { extras: Readonly<Record<string, unknown>> }): Finding {
