@@ -46,7 +46,7 @@ function named(outcome: TrialOutcome): Record<string, unknown> {
     infra_failed: outcome.infraFailed,
     kept_on_resume: outcome.retry === 'never',
     graded: graded(outcome.tests),
-    stop_reason: outcome.fault === 'grader' ? 'error' : outcome.stopReason,
+    stop_reason: outcome.fault === 'grader' && outcome.exceptionType !== null ? 'error' : outcome.stopReason,
     spans: plain(outcome.rollout),
   };
 }
