@@ -34,7 +34,7 @@ const MAX_UNPACKED_BYTES = 64 * 2 ** 20;
 
 /** What the run's own record of each call has, exactly; harbor writes one number a line. */
 const TOKEN_KEYS = new Set(['rollout_details', 'prompt_token_ids', 'completion_token_ids', 'token_ids', 'logprobs']);
-const RECORDS = /^(result|agent\/trajectory[^/]*|steps\/[^/]+\/agent\/trajectory[^/]*)(\.json)?$/;
+const RECORDS = /^(result|(steps\/[^/]+\/)?agent\/trajectory[^/]*)\.json$/;
 
 /**
  * Packs what a trial left in its folder: records of harbor without tokens and in compact form, of all other files at most the beginning and
@@ -83,13 +83,16 @@ async function recordIn({ path, size, file }: FoundFile, redact: (bytes: Buffer)
   }
 }
 
-/** A file, or its beginning and end if it is long. A secret that stands where it is cut is seen as well. */
+/** A file, or its beginning and end if it is long. */
 async function partsOf({ size, file }: FoundFile, maxBytes: number, redact: ReturnType<typeof redactor>) {
   if (size <= maxBytes) return { bytes: redact.bytes(await readUpTo(file, 0, size)), leftOut: null };
   const half = Math.floor(maxBytes / 2);
-  const head = redact.bytes(await readUpTo(file, 0, half + redact.longest)).subarray(0, half);
-  const fromEnd = Math.min(size, half + redact.longest);
-  const tail = redact.bytes(await readUpTo(file, size - fromEnd, fromEnd)).subarray(-half);
+  // More than is kept is read: a secret that reading cuts in two is not seen as one, so where it may stand is never kept.
+  const read = Math.min(size, half + redact.longest);
+  const start = redact.bytes(await readUpTo(file, 0, read));
+  const head = start.subarray(0, Math.min(half, Math.max(0, start.length - redact.longest)));
+  const end = redact.bytes(await readUpTo(file, size - read, read));
+  const tail = end.subarray(Math.max(redact.longest, end.length - half));
   const mark = Buffer.from(`\n[… ${size - 2 * half} bytes left out …]\n`);
   return { bytes: Buffer.concat([head, mark, tail]), leftOut: 'middle' as const };
 }
