@@ -146,6 +146,37 @@ describe('the cache', () => {
     await expect(cache.open(late)).rejects.toThrow(/task late is not what the run pinned: tasks\/late .*Put it back/);
   });
 
+  test('a trial that is cancelled does not take the task from another that waits for the same fetch', async () => {
+    const here = await place();
+    const pin = await only(pinned({ tasks: [{ path: 'tasks/two', git_url: url }] }, ['two'], here));
+    const { cache } = await place();
+    const first = new AbortController();
+    const [cancelled, other] = [cache.open(pin, first.signal), cache.open(pin, new AbortController().signal)];
+    first.abort(new Error('cancelled'));
+    const [ended, opened] = await Promise.allSettled([cancelled, other]);
+    expect([ended.status, opened.status]).toEqual(['rejected', 'fulfilled']);
+    await expect(cache.open(pin, AbortSignal.abort(new Error('late')))).rejects.toThrow('late');
+  });
+
+  test('a task that is itself a link out of the project, or out of its repository, is refused', async () => {
+    const here = await place();
+    await makeTask(join(top, 'outside'), 'of the host');
+    await mkdir(join(here.projectRoot, 'tasks'));
+    await symlink(join(top, 'outside'), join(here.projectRoot, 'tasks/alias'));
+    await expect(pinned({ datasets: [{ path: 'tasks' }] }, ['alias'], here)).rejects.toThrow(/alias is not below the project root/);
+    const digest = await taskDigest(join(top, 'outside'));
+    await expect(here.cache.open({ id: 'alias', path: 'tasks/alias', digest })).rejects.toThrow(
+      /tasks\/alias is not below the project root/,
+    );
+
+    await symlink(top, join(repo, 'host'));
+    await symlink(join(top, 'outside'), join(repo, 'tasks/alias'));
+    await git('add', '-A');
+    await git('commit', '--quiet', '-m', 'links');
+    for (const path of ['tasks/alias', 'host/outside'])
+      await expect(pinned({ tasks: [{ path, git_url: url }] }, [path.split('/')[1] as string], here)).rejects.toThrow(BadHarborInput);
+  });
+
   test('a link that leads out of a task is refused', async () => {
     const { cache, projectRoot, dir } = await place();
     await makeTask(join(projectRoot, 'tasks/out'), 'x');

@@ -5,6 +5,7 @@ import pLimit from 'p-limit';
 import type { PinnedTask, TaskSource } from '../../../core/run/trial.ts';
 import { BadHarborInput, TaskChanged } from '../errors.ts';
 import { taskContentDigest, taskDigest, taskProblem } from '../task-folder.ts';
+import { mustBeBelow } from './below-root.ts';
 import type { FoundTask } from './found-task.ts';
 import { checkOut, commitOf, fetchCommit, type GitOptions } from './git.ts';
 import { refuseUnfetched } from './lfs.ts';
@@ -38,14 +39,12 @@ export class TaskCache {
    * what happens to its source. Nobody may write to it.
    * @throws TaskChanged when its source holds something else by now, TaskUnreachable when it cannot be fetched now, BadHarborInput
    */
-  open(task: PinnedTask, signal?: AbortSignal): Promise<string> {
+  async open(task: PinnedTask, signal?: AbortSignal): Promise<string> {
     const key = `${task.digest} ${nameOf(task)}`;
-    const running = this.#opening.get(key);
-    if (running) return running;
-    // One that asks later may wait for a fetch that the first to ask gives up: it tries again, as after a lost connection.
-    const opening = this.#open(task, { signal }).finally(() => this.#opening.delete(key));
+    // A fetch is not ended with the trial that was the first to ask: others wait for it, and what it brings stays.
+    const opening = this.#opening.get(key) ?? this.#open(task).finally(() => this.#opening.delete(key));
     this.#opening.set(key, opening);
-    return opening;
+    return signal ? unlessAborted(opening, signal) : opening;
   }
 
   /** What reads remote datasets for a task index. */
@@ -92,12 +91,12 @@ export class TaskCache {
     return this.#shelf.sweep();
   }
 
-  async #open(task: PinnedTask, git: GitOptions): Promise<string> {
+  async #open(task: PinnedTask): Promise<string> {
     const name = nameOf(task);
     const held = await this.#shelf.get(task.digest, name);
     if (held !== null) return held;
     return this.#shelf.scratch(async (dir) => {
-      const made = await this.#fetch(task, dir, git);
+      const made = await this.#fetch(task, dir);
       const digest = await taskDigest(made);
       if (digest !== task.digest) throw changed(task, digest);
       return this.#shelf.put(made, digest, name);
@@ -105,14 +104,15 @@ export class TaskCache {
   }
 
   /** Gets a task from its source into a folder below `dir`. */
-  async #fetch({ id, path, source, digest }: PinnedTask, dir: string, git: GitOptions): Promise<string> {
+  async #fetch({ id, path, source, digest }: PinnedTask, dir: string): Promise<string> {
     const made = join(dir, 'task');
     if (source) {
       const { url, commit } = source;
-      await fetchCommit(url, commit, join(dir, 'repo'), git);
-      await checkOut(url, commit, join(dir, 'repo'), [path], git);
+      await fetchCommit(url, commit, join(dir, 'repo'));
+      await checkOut(url, commit, join(dir, 'repo'), [path]);
       await takeOut(join(dir, 'repo'), { url, commit }, path, made);
     } else {
+      await mustBeBelow(this.#projectRoot, path);
       const from = resolve(this.#projectRoot, path);
       await copyTask(from, made).catch((error: NodeJS.ErrnoException) => {
         throw error.code === 'ENOENT' ? changed({ id, path, digest }, 'nothing there') : error;
@@ -147,6 +147,7 @@ export class TaskCache {
   }
 
   async #pinLocal(dir: string, id: string): Promise<TaskPin> {
+    await mustBeBelow(this.#projectRoot, dir);
     const [digest, contentDigest] = [await taskDigest(dir), await taskContentDigest(dir)];
     return { id, path: relative(this.#projectRoot, dir), digest, contentDigest };
   }
@@ -191,6 +192,15 @@ async function takeOut(repo: string, { url, commit }: { url: string; commit: str
   const problem = await taskProblem(made);
   if (problem !== null) throw new BadHarborInput(`task ${told} ${problem}`);
   await refuseUnfetched(made, told);
+}
+
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  work.catch(() => {}); // whoever is still waiting is told
+  signal.throwIfAborted();
+  const { promise, reject } = Promise.withResolvers<never>();
+  const abort = () => reject(signal.reason);
+  signal.addEventListener('abort', abort);
+  return Promise.race([work, promise]).finally(() => signal.removeEventListener('abort', abort));
 }
 
 /** The name of a task's folder: harbor's name for a task that does not name itself. */

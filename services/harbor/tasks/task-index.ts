@@ -1,10 +1,11 @@
-import { readdir, readFile, realpath } from 'node:fs/promises';
-import { isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { readdir, readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { BadHarborInput } from '../errors.ts';
 import type { JobDataset, JobTask } from '../job-tasks.ts';
 import type { JobTemplate } from '../job-template.ts';
 import { didYouMean } from '../nearest.ts';
 import { taskProblem } from '../task-folder.ts';
+import { mustBeBelow } from './below-root.ts';
 import { filterNames } from './filter.ts';
 import { type FoundTask, gitTask, localTask, placeOf, registryTask } from './found-task.ts';
 import { datasetOf } from './registry-file.ts';
@@ -154,20 +155,6 @@ async function fitTasks(tasks: readonly FoundTask[], most: number | undefined, f
     throw new BadHarborInput(`path: folder ${folder} holds no harbor task: ${why}`);
   }
   return most === undefined ? tasks : fit;
-}
-
-/** A run reads only below its project root: that is what workers on other machines have too. Links are followed. */
-async function mustBeBelow(projectRoot: string, path: string): Promise<void> {
-  const leadsOut = (root: string, whole: string) => {
-    const inside = relative(root, whole);
-    return inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside);
-  };
-  const whole = resolve(projectRoot, path);
-  const real = await realpath(whole).catch(() => null);
-  if (leadsOut(projectRoot, whole) || (real !== null && leadsOut(await realpath(projectRoot), real)))
-    throw new BadHarborInput(
-      `path: ${path} is not below the project root, where workers read; copy the tasks there, or name a git repository`,
-    );
 }
 
 function nameOf({ path, repo, name, version, registry_path, registry_url }: JobDataset, projectRoot: string): string {
