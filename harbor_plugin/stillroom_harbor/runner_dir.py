@@ -69,6 +69,7 @@ def sweep(root: str | Path | None = None) -> list[Path]:
         try:
             if _take(lock) or (_end_orphan(left) and _take(lock, _END_SEC)):
                 kill_marked(left)
+                kill_half_started(left)
                 sweep_groups(left)
                 remove_tree(left)
                 removed.append(left)
@@ -119,6 +120,22 @@ def kill_marked(top: Path) -> None:
     for environ in Path("/proc").glob("[0-9]*/environ"):
         if is_marked(environ):
             kill_if(int(environ.parent.name), lambda environ=environ: is_marked(environ))
+
+
+def kill_half_started(top: Path) -> None:
+    """Linux: ends sandboxes whose runner was killed while they started. Such a one waits for a word that nobody will say, and its tie to its
+    parent does not hold yet; it is known by its log below `top`."""
+    below = f"{top.resolve()}/"
+
+    def is_from_there(log: Path) -> bool:
+        try:
+            return os.readlink(log).startswith(below)
+        except OSError:
+            return False
+
+    for log in Path("/proc").glob("[0-9]*/fd/1"):
+        if is_from_there(log):
+            kill_if(int(log.parts[2]), lambda log=log: is_from_there(log))
 
 
 def remove_tree(top: Path) -> None:

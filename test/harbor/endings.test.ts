@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, open, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HarborRunner, RunnerDied, sweepSandboxes } from '../../services/harbor/index.ts';
@@ -151,6 +152,21 @@ describe('SIGKILL of the process that drives the runner', () => {
     await sweepSandboxes(setting.options);
     expect(await setting.sandboxes()).toEqual([]);
   });
+
+  if (process.platform === 'linux')
+    test('of the runner while a sandbox starts: the next sweep ends what waits for it, and nothing else', async () => {
+      const left = join(setting.dir, 'sandboxes/stillroom-harbor-dead');
+      await mkdir(join(left, 'sandbox-x/life-1'), { recursive: true });
+      await writeFile(join(left, 'lock'), '');
+      await using log = await open(join(left, 'sandbox-x/life-1/bwrap.log'), 'w');
+      const waiting = spawn('sleep', ['4731'], { stdio: ['ignore', log.fd, log.fd] });
+      const bystander = spawn('sleep', ['4732'], { stdio: 'ignore' });
+      await sweepSandboxes(setting.options);
+      await until('it ends', async () => waiting.signalCode === 'SIGKILL');
+      expect(existsSync(left)).toBe(false);
+      expect(bystander.signalCode).toBe(null);
+      bystander.kill();
+    });
 
   // Elsewhere nobody can tell one process from another that got its pid.
   if (process.platform === 'linux')
