@@ -1,6 +1,7 @@
 import { z } from 'zod';
 
-const PROCESS_ENVIRONMENT = 'stillroom_harbor.environment:ProcessEnvironment';
+/** Our process sandbox. */
+export const PROCESS_ENVIRONMENT = 'stillroom_harbor.environment:ProcessEnvironment';
 
 const Policy = z.enum(['auto', 'limit', 'request', 'guarantee', 'ignore']);
 
@@ -41,10 +42,4 @@ export function environmentKindProblem({ type, import_path }: { readonly type?: 
   if (type === undefined && import_path === undefined)
     return `needs either "type" (docker, e2b, …) or "import_path" (${PROCESS_ENVIRONMENT} is the process sandbox)`;
   return null;
-}
-
-/** The mode of a template's process sandbox; null if it uses another kind of environment (Docker, E2B). */
-export function sandboxMode({ environment }: { readonly environment: z.infer<typeof JobEnvironment> }): 'bwrap' | 'plain' | null {
-  if (environment.import_path !== PROCESS_ENVIRONMENT) return null;
-  return environment.kwargs?.mode === 'plain' ? 'plain' : 'bwrap';
 }

@@ -1,6 +1,5 @@
+import { PROCESS_ENVIRONMENT } from './job-environment.ts';
 import type { JobTemplate } from './job-template.ts';
-
-const PROCESS_ENVIRONMENT = 'stillroom_harbor.environment:ProcessEnvironment';
 
 type Sandboxed = Pick<JobTemplate, 'environment'>;
 
