@@ -1,7 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TrialLimits } from '../../core/run/trial-time.ts';
-import { RunnerDied, TrialCrashed, TrialRefused } from './errors.ts';
 import { redactor } from './redaction.ts';
 import { RunnerProcess, type RunnerProcessOptions, type TrialMessage } from './runner-process.ts';
 import { sweepSandboxes } from './sweep.ts';
@@ -9,6 +8,8 @@ import type { TrialConfig } from './trial-config.ts';
 import { readTrialFiles } from './trial-files.ts';
 import { readTrial, type TrialOutcome, type TrialReading } from './trial-result.ts';
 import { NO_LIMITS, TrialWatch } from './trial-watch.ts';
+import { unlessAborted } from './unless-aborted.ts';
+import { type TrialCaller, type WaitingTrial, waitingFor } from './waiting-trial.ts';
 
 /** A worker that is told to end is killed some seconds after its trials were handed over. */
 const CLOSE_GRACE_MS = 5_000;
@@ -16,33 +17,26 @@ const CLOSE_GRACE_MS = 5_000;
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 10_000;
 
-export type RunTrialOptions = TrialReading & {
-  /** Values the agent reads in memory, e.g. `STILLROOM_GATEWAY_KEY`; they are never written to a file. */
-  readonly secrets?: Readonly<Record<string, string>>;
-  /**
-   * `http://HOST:PORT`: the only place that an agent's program in a sandbox without network may connect to, as 127.0.0.1:PORT, while the
-   * agent runs. Absent: nowhere.
-   */
-  readonly gatewayUrl?: string;
-  /** Aborting cancels the trial; `run` rejects with the signal's reason once the sandbox is gone. */
-  readonly signal?: AbortSignal;
-  /** Ends a trial that does not end by itself. Default: it is waited for. */
-  readonly limits?: TrialLimits;
-  /** harbor's TrialEvents: start, environment-start, agent-start, agent-end, verification-start, end, cancel. */
-  readonly onEvent?: (event: string) => void;
-  /** The most memory that the trial's sandbox was seen to use so far, in bytes; not called for sandboxes of which nothing is known. */
-  readonly onMemory?: (bytes: number) => void;
-};
+export type RunTrialOptions = TrialReading &
+  TrialCaller & {
+    /** Values the agent reads in memory, e.g. `STILLROOM_GATEWAY_KEY`; they are never written to a file. */
+    readonly secrets?: Readonly<Record<string, string>>;
+    /**
+     * `http://HOST:PORT`: the only place that an agent's program in a sandbox without network may connect to, as 127.0.0.1:PORT, while the
+     * agent runs. Absent: nowhere.
+     */
+    readonly gatewayUrl?: string;
+    /** Ends a trial that does not end by itself. Default: it is waited for. */
+    readonly limits?: TrialLimits;
+  };
 
 /** A trial's outcome and the folder that holds its files (result.json, trial.log, agent/, verifier/). */
 export type TrialRun = TrialOutcome & { readonly trialDir: string };
 
-type Waiting = { readonly process: RunnerProcess; onMessage(message: TrialMessage): void; onDeath(error: Error): void };
-
 /** Runs harbor trials, many at a time, in one resident Python process, which is started again when it dies. */
 export class HarborRunner implements AsyncDisposable {
   #options: RunnerProcessOptions;
-  #waiting = new Map<string, Waiting>();
+  #waiting = new Map<string, WaitingTrial>();
   #process: Promise<RunnerProcess> | null = null;
   /** Processes that take no more trials. */
   #retired = new Set<RunnerProcess>();
@@ -166,55 +160,4 @@ export class HarborRunner implements AsyncDisposable {
     if (message.type === 'done' && !message.cancelled) this.#deaths = 0;
     if (message.id !== null) this.#waiting.get(message.id)?.onMessage(message);
   }
-}
-
-/** Stops waiting for what may take long when the signal aborts. */
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return work;
-  const aborted = Promise.withResolvers<never>();
-  const stop = () => aborted.reject(signal.reason);
-  signal.addEventListener('abort', stop);
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', stop);
-  }
-}
-
-const TOLD_TO_END = 'the harbor runner cancelled the trial because it was told to end';
-
-function waitingFor(
-  process: RunnerProcess,
-  options: RunTrialOptions,
-  watch: TrialWatch,
-  resolve: (trialDir: string) => void,
-  reject: (error: unknown) => void,
-): Waiting {
-  let blockedAt: string | null = null;
-  return {
-    process,
-    // Its siblings may be tried again: it alone is to blame.
-    onDeath: (error) =>
-      reject(blockedAt === null ? error : new TrialCrashed(`the trial let nothing else run (${blockedAt}): ${error.message}`)),
-    onMessage(message) {
-      if (message.type === 'blocked') {
-        blockedAt = message.where;
-        return;
-      }
-      if (message.type === 'event') {
-        watch.onEvent(message.event);
-        blockedAt = null;
-        return options.onEvent?.(message.event);
-      }
-      if (message.type === 'memory') return options.onMemory?.(message.bytes);
-      if (message.peakMemoryBytes !== null) options.onMemory?.(message.peakMemoryBytes);
-      if (options.signal?.aborted) return reject(options.signal.reason);
-      if (message.type === 'done' && !message.cancelled) return resolve(message.trialDir);
-      if (watch.reason !== null) return reject(watch.reason);
-      // Not by us: the runner was told to end, with all that it ran.
-      if (message.type === 'done' || message.kind === 'cancelled') return reject(new RunnerDied(TOLD_TO_END));
-      if (message.kind === 'bad-request' || message.kind === 'bad-trial') return reject(new TrialRefused(message.error));
-      reject(new TrialCrashed(message.error));
-    },
-  };
 }

@@ -5,6 +5,7 @@ import pLimit from 'p-limit';
 import type { PinnedTask, TaskSource } from '../../../core/run/trial.ts';
 import { BadHarborInput, TaskChanged } from '../errors.ts';
 import { taskContentDigest, taskDigest, taskProblem } from '../task-folder.ts';
+import { unlessAborted } from '../unless-aborted.ts';
 import { mustBeBelow } from './below-root.ts';
 import type { FoundTask } from './found-task.ts';
 import { checkOut, commitOf, fetchCommit, type GitOptions } from './git.ts';
@@ -44,7 +45,7 @@ export class TaskCache {
     // A fetch is not ended with the trial that was the first to ask: others wait for it, and what it brings stays.
     const opening = this.#opening.get(key) ?? this.#open(task).finally(() => this.#opening.delete(key));
     this.#opening.set(key, opening);
-    return signal ? unlessAborted(opening, signal) : opening;
+    return unlessAborted(opening, signal);
   }
 
   /** What reads remote datasets for a task index. */
@@ -192,15 +193,6 @@ async function takeOut(repo: string, { url, commit }: { url: string; commit: str
   const problem = await taskProblem(made);
   if (problem !== null) throw new BadHarborInput(`task ${told} ${problem}`);
   await refuseUnfetched(made, told);
-}
-
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  work.catch(() => {}); // whoever is still waiting is told
-  signal.throwIfAborted();
-  const { promise, reject } = Promise.withResolvers<never>();
-  const abort = () => reject(signal.reason);
-  signal.addEventListener('abort', abort);
-  return Promise.race([work, promise]).finally(() => signal.removeEventListener('abort', abort));
 }
 
 /** The name of a task's folder: harbor's name for a task that does not name itself. */
