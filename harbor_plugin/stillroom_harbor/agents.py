@@ -8,7 +8,7 @@ from harbor.agents.base import BaseAgent
 from harbor.agents.factory import AgentFactory
 from harbor.models.trial.config import AgentConfig
 
-from stillroom_harbor import installed_agents, litellm_agents
+from stillroom_harbor import document_agents, installed_agents, litellm_agents
 from stillroom_harbor.trial_secrets import fill_in_known
 
 _INSTALLED_MODULE = "harbor.agents.installed.base"
@@ -19,11 +19,15 @@ def apply() -> None:
     create = AgentFactory.create_agent_from_config
 
     def create_prepared(config: AgentConfig, logs_dir: Path, **kwargs: Any) -> BaseAgent:
+        document_agents.find_anew(config)
+        config, prompt = document_agents.take_prompt(config)
         agent = create(_with_secrets(config), logs_dir=logs_dir, **kwargs)
         litellm_agents.prepare(agent)
         installed = getattr(sys.modules.get(_INSTALLED_MODULE), "BaseInstalledAgent", None)
         if installed is not None and isinstance(agent, installed):
             installed_agents.prepare(agent)
+        if prompt is not None:
+            document_agents.put_before(agent, prompt)
         return agent
 
     AgentFactory.create_agent_from_config = create_prepared  # type: ignore[method-assign]

@@ -145,10 +145,10 @@ class Life:
         self._transport.write(f"x {key}\n".encode())
         try:
             code = await self._answer(key, done, timeout_sec)
+            out, err = self._output(key)
         except ConnectionResetError:
             raise SandboxGone(*self._output(key)) from None
         finally:
-            out, err = self._output(key)
             for end in ("req", "out", "err", "sh"):
                 self._unlink(f"{key}.{end}")
         return ExecResult(stdout=out, stderr=err, return_code=code)

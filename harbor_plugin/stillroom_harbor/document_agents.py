@@ -7,35 +7,30 @@
 
 import importlib
 import sys
-from pathlib import Path
 from typing import Any
 
-from harbor.agents.base import BaseAgent
-from harbor.agents.factory import AgentFactory
 from harbor.models.trial.config import AgentConfig
 
 _PROMPT = "stillroom_prompt"
 
 
-def apply() -> None:
-    """Patches harbor 0.25.0 in this process."""
-    create = AgentFactory.create_agent_from_config
-
-    def create_as_documented(config: AgentConfig, logs_dir: Path, **kwargs: Any) -> BaseAgent:
-        if config.import_path is not None and config.import_path.partition(":")[0] not in sys.modules:
-            importlib.invalidate_caches()
-        prompt = config.kwargs.get(_PROMPT)
-        if prompt is None:
-            return create(config, logs_dir=logs_dir, **kwargs)
-        others = {name: value for name, value in config.kwargs.items() if name != _PROMPT}
-        agent = create(config.model_copy(update={"kwargs": others}), logs_dir=logs_dir, **kwargs)
-        _put_before(agent, str(prompt))
-        return agent
-
-    AgentFactory.create_agent_from_config = create_as_documented  # type: ignore[method-assign]
+def find_anew(config: AgentConfig) -> None:
+    """Lets the module of an agent be found although its folder was looked at before it was there."""
+    if config.import_path is not None and config.import_path.partition(":")[0] not in sys.modules:
+        importlib.invalidate_caches()
 
 
-def _put_before(agent: Any, prompt: str) -> None:
+def take_prompt(config: AgentConfig) -> tuple[AgentConfig, str | None]:
+    """The config without the document's prompt, of which no agent knows, and the prompt."""
+    prompt = config.kwargs.get(_PROMPT)
+    if prompt is None:
+        return config, None
+    others = {name: value for name, value in config.kwargs.items() if name != _PROMPT}
+    return config.model_copy(update={"kwargs": others}), str(prompt)
+
+
+def put_before(agent: Any, prompt: str) -> None:
+    """Changes one agent: each of its instructions begins with the prompt."""
     run = agent.run
 
     async def run_prompted(instruction: str, *args: Any, **kwargs: Any) -> None:

@@ -187,15 +187,14 @@ class ProcessEnvironment(BaseEnvironment):
 
         Not part of harbor's interface: our verifier calls it; with another one, uploading the tests does.
         """
-        if self._session is None or self._files is None:
-            raise RuntimeError("the environment is not started")
+        session, files = self._need_session(), self._need_files()
         if not self._keep_agent_processes and self._ran_commands:
-            await self._session.end()
+            await session.end()
         self._ran_commands = False
         for path in ("/logs", "/logs/agent", "/logs/artifacts", "/tmp", "/root", self._workdir):
-            self._files.mend_dir(path)
+            files.mend_dir(path)
         for path in ("/tests", "/logs/verifier"):
-            await asyncio.to_thread(self._files.renew_dir, path)
+            await asyncio.to_thread(files.renew_dir, path)
 
     @property
     def limits_reached(self) -> list[str]:
@@ -211,19 +210,23 @@ class ProcessEnvironment(BaseEnvironment):
         user: str | int | None = None,
     ) -> ExecResult:
         """Runs one command. Every user is the same one: "root" without any privilege in bwrap mode, you in plain mode."""
-        if self._session is None:
-            raise RuntimeError("the environment is not started")
+        session = self._need_session()
         if self._guard is not None:
             self._guard.out_of_memory()  # what ran since the last command
-        if self._guard is not None and self._guard.must_make_room:
-            await self._session.end()
-            await asyncio.to_thread(self._guard.make_room)
+            if self._guard.must_make_room:
+                await session.end()
+                await asyncio.to_thread(self._guard.make_room)
         self._ran_commands = True
         merged = self._startup_env() | (self._merge_env(env) or {})
-        result = await self._session.exec(command, cwd or self._workdir, merged, timeout_sec)
-        if result.return_code == 137 and self._guard is not None and self._guard.reasons:
+        result = await session.exec(command, cwd or self._workdir, merged, timeout_sec)
+        if result.return_code == 137 and self.limits_reached:
             self.logger.warning("a command failed with exit code 137: %s", (result.stderr or "").strip()[-500:])
         return result
+
+    def _need_session(self) -> BubblewrapSession | PlainSession:
+        if self._session is None:
+            raise RuntimeError("the environment is not started")
+        return self._session
 
     def _need_files(self) -> SandboxFiles:
         if self._files is None:

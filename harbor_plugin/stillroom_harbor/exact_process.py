@@ -5,18 +5,23 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable
-from pathlib import Path
+
+
+def stat_fields(pid: int) -> list[str] | None:
+    """What proc(5) tells of a process from its state (field 3) on; None if there is none, or no /proc to tell."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            stat = file.read()
+    except OSError:
+        return None
+    # The name, in parentheses, may hold anything.
+    return stat[stat.rindex(b")") + 2 :].decode().split()
 
 
 def born(pid: int) -> str | None:
     """When a process was born, in clock ticks since boot; None if there is none, or no /proc to tell."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return None
-    # The name, in parentheses, may hold anything; see proc(5).
-    state, *rest = stat[stat.rindex(")") + 2 :].split()
-    return None if state in "ZX" else rest[18]
+    fields = stat_fields(pid)
+    return None if fields is None or fields[0] in "ZX" else fields[19]
 
 
 def namespace() -> str | None:

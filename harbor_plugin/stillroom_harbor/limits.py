@@ -72,5 +72,3 @@ def parse_limits(asked: Mapping[str, int | None]) -> Limits:
             raise ValueError(f"limits.{name} must be a whole number above 0, or null for no limit, not {value!r}")
     return Limits({**DEFAULTS, **asked}, frozenset(asked))
 
-
-NO_LIMITS = Limits(dict.fromkeys(DEFAULTS, None))

@@ -4,6 +4,8 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from stillroom_harbor.exact_process import stat_fields
+
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -16,14 +18,8 @@ class Process:
 
 def read_process(pid: int) -> Process | None:
     """One process; None if it is gone."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            stat = file.read()
-    except OSError:
-        return None
-    # The name, in parentheses, may hold anything; see proc(5).
-    fields = stat[stat.rindex(b")") + 2 :].split()
-    return Process(pid, int(fields[1]), int(fields[21]) * _PAGE)
+    fields = stat_fields(pid)
+    return None if fields is None else Process(pid, int(fields[1]), int(fields[21]) * _PAGE)
 
 
 def all_processes() -> list[Process]:

@@ -1,13 +1,13 @@
 """Resident runner: many trials in one process, JSON lines in and out. `python -m stillroom_harbor.runner`
 
-In (stdin): {"op": "run", "id", "config": TrialConfig, "secrets": {NAME: value}, "gateway": URL | null, "events": bool} ·
+In (stdin): {"op": "run", "id", "config": TrialConfig, "secrets": {NAME: value}, "gateway": URL | null} ·
 {"op": "cancel", "id"} · {"op": "ping"} · end of file = cancel all, clean up, exit. `secrets` never reach a file: the agent reads them in memory.
 `gateway` (http://HOST:PORT) is where a program in a sandbox without network may connect to, and the only place.
 
 Out (stdout, nothing else is ever printed there):
 {"type": "ready", "pid", "harborVersion"}                 once, when trials can be sent
 {"type": "pong", "memory"}                                the answer to a ping: the runner lives; most bytes that each trial used so far
-{"type": "event", "id", "event"}                          if `events`: a harbor TrialEvent (start, environment-start, agent-start, ...)
+{"type": "event", "id", "event"}                          a harbor TrialEvent (start, environment-start, agent-start, ...)
 {"type": "blocked", "id", "where"}                        this trial lets nothing else run, and is interrupted if it can be
 {"type": "done", "id", "trialDir", "cancelled", "peakMemoryBytes"}   result.json is written; it says how the trial went
 {"type": "failed", "id", "kind", "error", "peakMemoryBytes"}         no result.json; kind: bad-request | bad-trial | cancelled | crashed
@@ -35,7 +35,7 @@ from harbor.models.trial.config import TrialConfig  # noqa: E402
 from harbor.trial.hooks import TrialEvent, TrialHookEvent  # noqa: E402
 from harbor.trial.trial import Trial  # noqa: E402
 
-from stillroom_harbor import agents, document_agents, environments, litellm_agents, memory, runner_dir, speedups, watchdog  # noqa: E402
+from stillroom_harbor import agents, environments, litellm_agents, memory, runner_dir, speedups, watchdog  # noqa: E402
 from stillroom_harbor.gateway_relay import use_gateway  # noqa: E402
 from stillroom_harbor.sweep import sweep_all  # noqa: E402
 from stillroom_harbor.trial_secrets import redact, redact_files, use_secrets  # noqa: E402
@@ -43,7 +43,7 @@ from stillroom_harbor.watchdog import Watchdog  # noqa: E402
 
 _LINE_MAX_BYTES = 16 << 20
 _ERROR_MAX_CHARS = 2000
-# A trial may hold the loop so long; a runner that answers nothing for half as long again is killed.
+# A trial may hold the loop so long; the worker kills a runner that answers nothing for longer.
 _BLOCKED_SEC = float(os.environ.get("STILLROOM_BLOCKED_SEC", "20"))
 
 
@@ -158,7 +158,7 @@ class Runner:
             kind = "bad-trial"
             trial = await Trial.create(config)
             kind = "crashed"
-            for event in TrialEvent if request.get("events") else ():
+            for event in TrialEvent:
                 trial.add_hook(event, self._hook(identity))
             try:
                 await trial.run()
@@ -194,7 +194,6 @@ def main() -> None:
     logging.getLogger("harbor").propagate = False
     speedups.apply()
     agents.apply()
-    document_agents.apply()
     sweep_all()
     gc.collect()
     gc.freeze()

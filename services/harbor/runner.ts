@@ -82,7 +82,7 @@ export class HarborRunner implements AsyncDisposable {
       this.#waiting.set(id, waitingFor(process, options, watch, resolve, reject));
       if (!process.alive) return reject(process.death());
       const { secrets = {}, gatewayUrl: gateway = null } = options;
-      process.send({ op: 'run', id, config, secrets, gateway, events: true });
+      process.send({ op: 'run', id, config, secrets, gateway });
     });
     return { ...this.#unsecret(readTrial(await readTrialFiles(trialDir), options)), trialDir };
   }

@@ -5,6 +5,7 @@ import shutil
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from harbor.environments.base import BaseEnvironment, ExecResult
 from harbor.environments.capabilities import EnvironmentCapabilities
@@ -50,14 +51,7 @@ class FolderEnvironment(BaseEnvironment):
     async def download_dir(self, source_dir: str, target_dir: Path | str) -> None:
         shutil.copytree(self._host(source_dir), target_dir, dirs_exist_ok=True)
 
-    async def exec(
-        self,
-        command: str,
-        cwd: str | None = None,
-        env: dict[str, str] | None = None,
-        timeout_sec: int | None = None,
-        user: str | int | None = None,
-    ) -> ExecResult:
+    async def exec(self, command: str, cwd: str | None = None, env: dict[str, str] | None = None, **_: Any) -> ExecResult:
         for name in ("/app", "/tests", "/logs"):
             command = command.replace(name, f"{self._root}{name}")
         variables = {"PATH": "/usr/bin:/bin", "LOGS_DIR": f"{self._root}/logs", **(self._merge_env(env) or {})}
