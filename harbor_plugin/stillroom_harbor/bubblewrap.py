@@ -10,8 +10,9 @@ from pathlib import Path
 
 from harbor.environments.base import ExecResult
 
-from stillroom_harbor.bwrap_life import Life, SandboxGone, Start
+from stillroom_harbor.bwrap_life import Life, SandboxGone
 from stillroom_harbor.bwrap_options import bwrap_arguments, bwrap_path, etc_dir
+from stillroom_harbor.bwrap_start import Start
 from stillroom_harbor.cgroup import Group
 from stillroom_harbor.runner_dir import remove_tree
 from stillroom_harbor.sandbox_root import empty_dir, give, prepare

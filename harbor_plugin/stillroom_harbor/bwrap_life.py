@@ -8,23 +8,17 @@ import socket
 import subprocess
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from pathlib import Path
 
 from harbor.environments.base import ExecResult
 
-from stillroom_harbor.bwrap_options import SANDBOX_ENV
-from stillroom_harbor.cgroup import Group
+from stillroom_harbor.bwrap_start import Start
 from stillroom_harbor.exec_link import ExecLink
 from stillroom_harbor.exact_process import wait_for
 from stillroom_harbor.files import OUTPUT_MAX_BYTES, read_head
 
 _START_TIMEOUT_SEC = 20.0
 _ANSWER_TIMEOUT_SEC = 5.0
-MAILBOX = "/run/stillroom"
-_SHELL = "/bin/bash"
 
 
 class SandboxGone(Exception):
@@ -33,32 +27,6 @@ class SandboxGone(Exception):
     def __init__(self, stdout: str, stderr: str):
         super().__init__("the sandbox is gone")
         self.stdout, self.stderr = stdout, stderr
-
-
-@dataclass(frozen=True)
-class Start:
-    """How to start bubblewrap: its program, its arguments but those of a single life, the user it starts as, limits as shell text, and its control group."""
-
-    program: str
-    arguments: list[str]
-    uid: int | None
-    ulimits: str
-    group: Group | None = None
-
-
-def _through(doors: list[int], program: str) -> tuple[list[str], str]:
-    """The first words of a command and its program: where there is a control group, a shell that enters it and then becomes the program."""
-    if not doors or not os.path.exists(_SHELL):
-        return ["bwrap"], program
-    # Who cannot enter starts all the same: memory is sampled, too.
-    enter = "".join(f"echo 0 >&{door}; exec {door}>&-; " for door in doors)
-    return ["bash", "-c", enter + 'exec -a bwrap "$@"', "bash", program], _SHELL
-
-
-@cache
-def _exec_server() -> str:
-    lines = resources.files(__package__).joinpath("exec_server.sh").read_text().splitlines()
-    return "\n".join(line for line in lines if not line.lstrip().startswith("#"))
 
 
 class Life:
@@ -89,7 +57,7 @@ class Life:
         host_end, sandbox_end = socket.socketpair()
         with open(info_read) as info, host_end:
             try:
-                self._spawn(how, sandbox_end.fileno(), info_write)
+                self._process = how.spawn(self._own / "bwrap.log", sandbox_end.fileno(), info_write)
             finally:
                 sandbox_end.close()
                 os.close(info_write)
@@ -104,35 +72,6 @@ class Life:
             except (OSError, ValueError, TimeoutError):
                 reason = (self._own / "bwrap.log").read_text(errors="replace").strip()[-500:]
                 raise RuntimeError(f"the sandbox did not start: {reason or 'no answer'}") from None
-
-    def _spawn(self, how: Start, link_fd: int, info_fd: int) -> None:
-        # Arguments go through a file in memory: the sandbox can read its own command line, which must not name host paths.
-        args_fd = os.memfd_create("arguments")
-        os.write(args_fd, b"".join(arg.encode() + b"\0" for arg in [*how.arguments, "--info-fd", str(info_fd)]))
-        os.lseek(args_fd, 0, os.SEEK_SET)
-        move = "" if link_fd == 3 else f"exec 3<&{link_fd} {link_fd}>&-; "
-        command = ["bash", "-c", move + how.ulimits + _exec_server(), "exec-server", MAILBOX]
-        switch = {} if how.uid is None else {"user": how.uid, "group": how.uid, "extra_groups": []}
-        doors: list[int] = []
-        try:
-            doors = how.group.doors() if how.group else []
-            first, program = _through(doors, how.program)
-            with open(self._own / "bwrap.log", "wb") as log:
-                # From the main thread: the kernel's parent-death signal follows the thread that forked.
-                self._process = subprocess.Popen(
-                    [*first, "--args", str(args_fd), "--", *command],
-                    executable=program,
-                    pass_fds=[link_fd, info_fd, args_fd, *doors],
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    env=SANDBOX_ENV,
-                    cwd="/",
-                    **switch,
-                )
-        finally:
-            for fd in (args_fd, *doors):
-                os.close(fd)
 
     async def exec(self, command: str, cwd: str, env: Mapping[str, str], timeout_sec: float | None) -> ExecResult:
         """Runs one command to its end. After `timeout_sec` its whole process group is killed and RuntimeError raised."""

@@ -8,6 +8,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+# Inside: requests to the exec server, and outputs of commands.
+MAILBOX = "/run/stillroom"
 SYSTEM_DIRS = ("usr", "etc", "proc", "dev", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "run")
 SANDBOX_ENV = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -85,7 +87,7 @@ def bwrap_arguments(root: Path, own: Path, etc: str, network: bool, read_only_bi
             args += ["--ro-bind", host, host]
     for path in read_only_binds:
         args += ["--ro-bind", path, path]
-    args += ["--bind", str(own / "run"), "/run", "--bind", str(own / "mailbox"), "/run/stillroom"]
+    args += ["--bind", str(own / "run"), "/run", "--bind", str(own / "mailbox"), MAILBOX]
     # bubblewrap's /dev is a RAM disk of its own: closed, so that every file a command writes is one that we count.
     args += ["--proc", "/proc", "--dev", "/dev", "--bind", str(own / "shm"), "/dev/shm", "--remount-ro", "/dev"]
     return [*args, "--chdir", "/"]
