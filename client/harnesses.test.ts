@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { findAgent } from '../core/run/agents.ts';
 import { StoredHarness } from '../core/run/harness-document.ts';
 import { HarnessStore } from '../services/stores/harness-store.ts';
-import { addHarness, hashOf, readHarnessFile, storedNames, versionNumber } from './harnesses.ts';
+import { addHarness, hashOf, neededVersion, readHarnessFile, storedNames } from './harnesses.ts';
 import { addedText, agentText, harnessTable } from './view/harness-text.ts';
 
 let folder: string;
@@ -79,10 +79,10 @@ it('shows an agent as a run pins it, whatever its document’s order', async () 
 
 it('an alias is moved to a version that is there, and to no other', async () => {
   for (const runtime of ['turn', 'pi']) await addHarness(store, 'mine', await read(`{"runtime": "${runtime}"}`), null);
-  await store.versions.setAlias('mine', 'best', versionNumber('v1'));
+  await store.versions.setAlias('mine', 'best', neededVersion('v1'));
   expect(await found('mine@best')).toMatchObject({ ref: 'v1' });
-  await expect(store.versions.setAlias('mine', 'best', versionNumber('7'))).rejects.toThrow('no version 7');
-  expect(() => versionNumber('newest')).toThrow('write v3 or 3');
+  await expect(store.versions.setAlias('mine', 'best', neededVersion('7'))).rejects.toThrow('no version 7');
+  expect(() => neededVersion('newest')).toThrow('write v3 or 3');
 });
 
 describe('a file that is wrong is refused, exit code 2, with file and field', () => {

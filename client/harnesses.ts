@@ -5,7 +5,7 @@ import { isBuiltin } from '../core/run/agents.ts';
 import type { HarnessDocument, StoredHarness } from '../core/run/harness-document.ts';
 import { readHarness } from '../core/run/harness-file.ts';
 import type { HarnessStore } from '../services/stores/harness-store.ts';
-import { CHAMPION, StoreError } from '../services/stores/version-refs.ts';
+import { CHAMPION, StoreError, versionNumber } from '../services/stores/version-refs.ts';
 import { CliError } from './errors.ts';
 import { readInputFile } from './input/files.ts';
 
@@ -77,10 +77,10 @@ export async function storedNames(harnesses: HarnessStore<StoredHarness>): Promi
 }
 
 /** `v3` or `3` as a number. @throws StoreError */
-export function versionNumber(given: string): number {
-  const digits = /^v?(\d+)$/.exec(given)?.[1];
-  if (digits === undefined) throw new StoreError('no_such_version', `${JSON.stringify(given)} is not a version: write v3 or 3`);
-  return Number(digits);
+export function neededVersion(given: string): number {
+  const version = versionNumber(given);
+  if (version === null) throw new StoreError('no_such_version', `${JSON.stringify(given)} is not a version: write v3 or 3`);
+  return version;
 }
 
 /** The hash that a run pins an agent by. */

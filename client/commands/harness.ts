@@ -7,7 +7,7 @@ import { COMMAND } from '../command-name.ts';
 import type { Console } from '../console.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
-import { addHarness, hashOf, readHarnessFile, storedNames, versionNumber } from '../harnesses.ts';
+import { addHarness, hashOf, neededVersion, readHarnessFile, storedNames } from '../harnesses.ts';
 import { openHarnessStore } from '../input/agent.ts';
 import { addedText, agentText, harnessTable } from '../view/harness-text.ts';
 import { addCommand, run } from './command.ts';
@@ -58,7 +58,7 @@ async function show(console: Console, _options: Options, given: string): Promise
 }
 
 async function alias(console: Console, _options: Options, name: string, alias: string, version: string): Promise<number> {
-  const number = versionNumber(version);
+  const number = neededVersion(version);
   await (await openHarnessStore(PROJECT_ROOT)).versions.setAlias(name, alias, number);
   console.result({ name, alias, version: number });
   console.print(`${name}@${alias} is now v${number}`);

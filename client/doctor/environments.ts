@@ -6,7 +6,7 @@ import {
   type EnvironmentReport,
   type HarborReport,
   hasSingularity,
-  type SandboxCheck,
+  type SandboxProtection,
 } from '../../services/harbor/index.ts';
 import { look, missing, type Seen, unknown, warning, works } from './finding.ts';
 
@@ -27,17 +27,15 @@ export function sandboxFinding(mode: 'bwrap' | 'plain', python: string, pluginDi
     const found = await checkSandbox({ python, pluginDir, mode });
     if (!found.ok) return missing(name, found.reason.split('\n')[0] ?? '', mode === 'bwrap' ? NO_BWRAP : 'see the message');
     if (mode === 'plain') return warning(name, 'starts; nothing isolates what a model writes: it runs as you', 'use it in a throw-away VM');
-    const told = [found.version, ...protections(found)].join('; ');
-    return works(name, told);
+    return works(name, [found.version, ...protections(found.protection)].join('; '));
   });
 }
 
 const NO_BWRAP = 'install bubblewrap and allow user namespaces, or choose another environment; docs/environments.md';
 
 /** What holds in the sandbox, as its own check saw it. */
-function protections(found: SandboxCheck): string[] {
-  const seen = 'protection' in found ? (found.protection as Readonly<Record<string, unknown>>) : {};
-  return Object.entries(seen).map(([name, value]) => `${WORDS[name] ?? name}: ${SAID[String(value)] ?? value}`);
+function protections(seen: SandboxProtection): string[] {
+  return Object.entries(seen).map(([name, value]) => `${WORDS[name] ?? name}: ${SAID[value] ?? value}`);
 }
 
 const WORDS: Readonly<Record<string, string>> = {
@@ -56,7 +54,7 @@ const SAID: Readonly<Record<string, string>> = {
 const ENGINES = ['docker', 'podman'] as const;
 
 /** One finding for each environment that harbor was asked about. */
-export async function environmentFindings(report: HarborReport, names: readonly string[] = report.names): Promise<Seen[]> {
+export async function environmentFindings(report: HarborReport, names: readonly string[]): Promise<Seen[]> {
   const engines = ENGINES.filter((kind) => names.includes(kind));
   const isSingularityHere = names.includes('singularity') && (await hasSingularity());
   const found = new Map(await Promise.all(engines.map(async (kind) => [kind as string, await containerEngine(kind)] as const)));

@@ -1,9 +1,6 @@
-import { constants } from 'node:fs';
-import { access, statfs } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { execa } from 'execa';
 import { openObjectStore } from '../../services/blobs/open.ts';
-import { availableBytes } from '../../services/harbor/index.ts';
+import { availableBytes, freeBytes, trialPlaces } from '../../services/harbor/index.ts';
 import type { AppSettings } from '../../services/settings/index.ts';
 import { firstLine, look, missing, type Seen, warning, works } from './finding.ts';
 
@@ -26,9 +23,10 @@ const tool = (name: string, args: string[], without: string) =>
 
 export const spaceFinding = (): Promise<Seen> =>
   look('space for trials', LIMIT_MS, async () => {
-    const [shm, temp] = await Promise.all([freeBytes('/dev/shm'), freeBytes(tmpdir())]);
-    const told = `${gib(shm)} on /dev/shm (RAM), ${gib(temp)} in ${tmpdir()}`;
-    if (Math.max(shm, temp) < LOW_BYTES) return warning('space for trials', told, 'make room, or set TMPDIR to a larger disk');
+    const [ram, disk] = trialPlaces();
+    const [inRam, onDisk] = [(await freeBytes(ram)) ?? 0, (await freeBytes(disk)) ?? 0];
+    const told = `${gib(inRam)} on ${ram} (RAM), ${gib(onDisk)} in ${disk}`;
+    if (Math.max(inRam, onDisk) < LOW_BYTES) return warning('space for trials', told, 'make room, or set TMPDIR to a larger disk');
     return works('space for trials', told);
   });
 
@@ -40,16 +38,6 @@ export const memoryFinding = ({ workers }: AppSettings): Promise<Seen> =>
       ? warning('memory', told, 'fewer workers.rolloutSlots, or more memory: trials wait for it')
       : works('memory', told);
   });
-
-async function freeBytes(folder: string): Promise<number> {
-  try {
-    await access(folder, constants.W_OK | constants.X_OK);
-    const { bavail, bsize } = await statfs(folder);
-    return bavail * bsize;
-  } catch {
-    return 0;
-  }
-}
 
 const gib = (bytes: number) => `${(bytes / GIB).toFixed(1)} GiB`;
 

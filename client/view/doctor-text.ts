@@ -22,8 +22,8 @@ function findingLines({ name, state, told, remedy, needed }: Finding, colors: Co
   const paint = state === 'missing' && !needed ? colors.dim : colors[PAINT[state]];
   const [first = '', ...rest] = block(told);
   const head = `  ${paint(SIGN[state])} ${name.padEnd(NAME_WIDTH)} ${first}`;
-  const todo = remedy === null ? [] : block(`→ ${remedy}`, '  ');
-  return [head, ...rest.map((line) => `${INDENT}${line}`), ...todo.map((line) => colors.dim(`${INDENT}${line}`))];
+  const advice = remedy === null ? [] : block(`→ ${remedy}`, '  ');
+  return [head, ...rest.map((line) => `${INDENT}${line}`), ...advice.map((line) => colors.dim(`${INDENT}${line}`))];
 }
 
 /** Lines that fit beside the names. */

@@ -1,4 +1,4 @@
-import { type AgentProgram, type FoundAgent, programOf } from './agent-program.ts';
+import type { AgentProgram, FoundAgent } from './agent-program.ts';
 import { isRuntime, programIn, RUNTIMES, type StoredHarness } from './harness-document.ts';
 
 /** A version of a stored agent. */
@@ -46,7 +46,7 @@ export async function findAgent(given: string, load: (name: string, ref: string 
       'wrong_runtime',
       `agent ${name} v${version} runs on ${JSON.stringify(document.runtime)}; runtimes here: ${RUNTIMES.join(', ')}`,
     );
-  return { name, ref: `v${version}`, ...programOf(programIn(document)) };
+  return { name, ref: `v${version}`, ...programIn(document) };
 }
 
 const harborsName = () =>

@@ -6,7 +6,7 @@ import { type TerminusAgentOptions, terminusAgent } from './terminus-agent.ts';
 export type AgentWiring = Omit<TerminusAgentOptions, 'collectRolloutDetails'>;
 
 /** The kwarg that carries a prompt to harbor's own agents: the runner takes it out and gives it to the agent (`document_agents.py`). */
-export const PROMPT_KWARG = 'stillroom_prompt';
+const PROMPT_KWARG = 'stillroom_prompt';
 const DEFAULT_INSTALLED_MODEL = `openai/\${STILLROOM_MODEL}`;
 
 /** An agent in harbor's words, for one trial. */

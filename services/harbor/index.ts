@@ -25,6 +25,6 @@ export { TaskCache, type TaskPin } from './tasks/task-cache.ts';
 export { indexTasks } from './tasks/task-index.ts';
 export { type TerminusAgentOptions, terminusAgent } from './terminus-agent.ts';
 export { type TrialConfig, type TrialConfigInput, trialConfig } from './trial-config.ts';
-export { NoRoom, TrialFolders, type TrialFoldersOptions } from './trial-folders.ts';
+export { freeBytes, NoRoom, TrialFolders, type TrialFoldersOptions, trialPlaces } from './trial-folders.ts';
 export { type Shortage, TrialMemory, type TrialMemoryOptions } from './trial-memory.ts';
 export { readTrial, type TrialFiles, type TrialOutcome, type TrialReading } from './trial-result.ts';

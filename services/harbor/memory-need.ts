@@ -1,5 +1,5 @@
 /** Trials whose use of memory says what the next one's will be. */
-const RECENT = 100;
+export const RECENT = 100;
 /** With fewer measured the first guess stands, unless one of them used more. */
 const FEW = 5;
 const QUANTILE = 0.95;

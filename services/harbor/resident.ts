@@ -45,9 +45,9 @@ export function residentRunner({ projectRoot, stateDir, variables }: ResidentOpt
   );
   return {
     get: async () => {
-      made ??= make();
-      made.catch(() => {
+      made ??= make().catch((error) => {
         made = null;
+        throw error;
       });
       return (await made).runner;
     },

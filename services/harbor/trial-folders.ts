@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import { removeTree } from './remove-tree.ts';
 import { makeScratchDir, sweepScratch } from './scratch.ts';
 
+/** The RAM disk, where trials are fastest, then the temp directory. */
+export const trialPlaces = (): readonly [ram: string, temp: string] => ['/dev/shm', tmpdir()];
 /** Room that a place must have before a trial is begun in it. */
 const MIN_FREE_BYTES = 256 * 2 ** 20;
 
@@ -12,7 +14,7 @@ export class NoRoom extends Error {
 }
 
 export type TrialFoldersOptions = {
-  /** The best first. Default: the RAM disk /dev/shm, where trials are fastest, then the temp directory. */
+  /** The best first. Default: `trialPlaces`. */
   readonly roots?: readonly string[];
   readonly minFreeBytes?: number;
 };
@@ -24,7 +26,7 @@ export class TrialFolders implements AsyncDisposable {
   private readonly made = new Map<string, Promise<string>>();
 
   /** Clears at once what dead workers left. */
-  constructor({ roots = ['/dev/shm', tmpdir()], minFreeBytes = MIN_FREE_BYTES }: TrialFoldersOptions = {}) {
+  constructor({ roots = trialPlaces(), minFreeBytes = MIN_FREE_BYTES }: TrialFoldersOptions = {}) {
     this.roots = roots;
     this.minFreeBytes = minFreeBytes;
     for (const root of roots) void sweepScratch(root, 'trials');
@@ -57,7 +59,7 @@ export class TrialFolders implements AsyncDisposable {
 const megabytes = (bytes: number) => Math.floor(bytes / 2 ** 20);
 
 /** Null for a place that is not there or not ours to write in. */
-async function freeBytes(root: string): Promise<number | null> {
+export async function freeBytes(root: string): Promise<number | null> {
   try {
     await access(root, constants.W_OK | constants.X_OK);
     const { bavail, bsize } = await statfs(root);

@@ -1,11 +1,10 @@
 import { availableBytes } from './available-memory.ts';
-import { expectedPeakBytes, mayStart, neededBytes } from './memory-need.ts';
+import { expectedPeakBytes, mayStart, neededBytes, RECENT } from './memory-need.ts';
 
 /** A trial's first guess, until some were measured. */
 const PRIOR_BYTES = 300 * 2 ** 20;
 /** While trials wait, memory is looked at so often besides at each end of a trial: other programs give some back too. */
 const RECHECK_MS = 2_000;
-const KEPT_PEAKS = 100;
 
 export type TrialMemoryOptions = {
   /** What trials leave for everything else on the machine. */
@@ -86,7 +85,7 @@ export class TrialMemory {
   private ended(id: symbol): void {
     const peak = this.running.get(id);
     // One of which nothing is known used nothing here: its sandbox is on another machine.
-    if (peak !== undefined) this.peaks = [...this.peaks, peak].slice(-KEPT_PEAKS);
+    if (peak !== undefined) this.peaks = [...this.peaks, peak].slice(-RECENT);
     this.running.delete(id);
     this.waiting.delete(id);
     this.look();

@@ -41,6 +41,12 @@ export function checkStoreName(name: string, what: string): void {
     );
 }
 
+/** The number that `vN` or `N` means; null for what does not read like a version. */
+export function versionNumber(ref: string): number | null {
+  const digits = VERSION.exec(ref)?.[1];
+  return digits === undefined ? null : Number(digits);
+}
+
 /** An alias that reads like a version could never be reached. @throws StoreError `invalid_alias` */
 export function checkAlias(alias: string): void {
   if (!isStoreName(alias) || VERSION.test(alias))
@@ -55,9 +61,8 @@ export function checkAlias(alias: string): void {
 export function resolveVersion(name: string, ref: string | null, { versions, aliases }: StoredVersions): number {
   if (versions.length === 0) throw new StoreError('no_such_name', `there is no ${name}`);
   if (ref === null) return aliases.has(CHAMPION) ? target(name, CHAMPION, { versions, aliases }) : Math.max(...versions);
-  const number = VERSION.exec(ref)?.[1];
-  if (number === undefined) return target(name, ref, { versions, aliases });
-  const version = Number(number);
+  const version = versionNumber(ref);
+  if (version === null) return target(name, ref, { versions, aliases });
   if (!versions.includes(version)) throw new StoreError('no_such_version', `${name} has no version ${version}; it has ${told(versions)}`);
   return version;
 }

@@ -22,7 +22,7 @@ export function filterNames(names: readonly string[], { task_names, exclude_task
 }
 
 /** Python's fnmatch, which harbor uses: `*`, `?`, `[abc]`, `[!abc]`, over the whole name; a `/` is a letter like others. */
-export function globPattern(glob: string): RegExp {
+function globPattern(glob: string): RegExp {
   const source = glob.replace(/\[(!?)(\]?[^\]]*)\]|[\s\S]/g, (part: string, not: string | undefined, set: string | undefined) => {
     if (part === '*') return '[\\s\\S]*';
     if (part === '?') return '[\\s\\S]';
