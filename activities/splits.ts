@@ -22,17 +22,15 @@ export type SplitDeps = { readonly projectRoot: string; readonly tasks: TaskCach
 export async function resolveTasks(config: RunConfig, ids: SplitIds, { projectRoot, tasks, signal }: SplitDeps): Promise<ResolvedTasks> {
   const path = config.harbor.job_template;
   const templateText = await read(projectRoot, path, 'harbor.job_template');
+  const pins = tasks.pinning(signal);
   const { jobTemplate, index } = await problemsOf('harbor.job_template', async () => {
     const template = parseJobTemplate(templateText, path);
-    return { jobTemplate: template, index: await indexTasks(template, projectRoot, tasks.reader(signal)) };
+    return { jobTemplate: template, index: await indexTasks(template, projectRoot, pins.reader) };
   });
   const pin = (split: keyof SplitIds) =>
     problemsOf(split, async () => {
       const found = await index.find(ids[split]);
-      return tasks.pin(
-        found.filter((task) => task !== null),
-        signal,
-      ); // with a reader nothing was left unread
+      return pins.pin(found.filter((task) => task !== null)); // with a reader nothing was left unread
     });
   return { jobTemplate, templateText, train: await pin('taskIds'), holdout: await pin('holdoutTaskIds') };
 }

@@ -25,8 +25,9 @@ test('a task of a repository and one of a registry file are fetched, and played 
     tasks: [{ path: 'bench/lone', git_url, git_commit_id: 'main' }],
     datasets: [{ name: 'set', registry_path: 'registry.json' }],
   };
-  const index = await indexTasks(template, projectRoot, cache.reader());
-  const pins = await cache.pin((await index.find(['lone', 'listed'])).filter((task) => task !== null));
+  const pinning = cache.pinning();
+  const index = await indexTasks(template, projectRoot, pinning.reader);
+  const pins = await pinning.pin((await index.find(['lone', 'listed'])).filter((task) => task !== null));
   // The branch moves on to a grader that nobody passes.
   for (const { path } of pins) await writeFile(join(repo, path, 'tests/test.sh'), 'echo 0 > "$LOGS_DIR/verifier/reward.txt"\n');
   for (const { path } of pins) await chmod(join(repo, path, 'tests/test.sh'), 0o755);

@@ -6,8 +6,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { BadHarborInput, TaskChanged, TaskUnreachable } from '../errors.ts';
 import { taskDigest } from '../task-folder.ts';
 import { commitOf } from './git.ts';
-import { TaskCache, type TaskPin } from './task-cache.ts';
+import { TaskCache } from './task-cache.ts';
 import { indexTasks } from './task-index.ts';
+import type { TaskPin } from './task-pins.ts';
 import { TaskShelf } from './task-shelf.ts';
 
 const ENVIRONMENT = { environment: { type: 'docker' } };
@@ -60,8 +61,9 @@ async function pinned(
   ids: string[],
   { projectRoot, cache }: Awaited<ReturnType<typeof place>>,
 ): Promise<readonly TaskPin[]> {
-  const index = await indexTasks({ ...ENVIRONMENT, ...template } as Parameters<typeof indexTasks>[0], projectRoot, cache.reader());
-  return cache.pin((await index.find(ids)).filter((task) => task !== null));
+  const pins = cache.pinning();
+  const index = await indexTasks({ ...ENVIRONMENT, ...template } as Parameters<typeof indexTasks>[0], projectRoot, pins.reader);
+  return pins.pin((await index.find(ids)).filter((task) => task !== null));
 }
 
 const only = async (pins: Promise<readonly TaskPin[]>) => (await pins)[0] as TaskPin;
@@ -82,6 +84,23 @@ describe('tasks of a repository', () => {
     expect(await taskDigest(opened)).toBe(pin.digest);
     const again = await only(pinned({ tasks: [{ path: 'tasks/one', git_url: url }] }, ['one'], here));
     expect([again.digest === pin.digest, again.source?.commit]).toEqual([false, await git('rev-parse', 'main')]);
+  });
+
+  test('have one commit for all that a run pins, also when its branch moves between two splits', async () => {
+    const { cache, projectRoot } = await place();
+    const pins = cache.pinning();
+    const template = {
+      ...ENVIRONMENT,
+      tasks: ['one', 'two'].map((name) => ({ path: `tasks/${name}`, git_url: url, git_commit_id: 'main' })),
+    };
+    const index = await indexTasks(template, projectRoot, pins.reader);
+    const pin = async (id: string) => (await pins.pin((await index.find([id])).filter((task) => task !== null)))[0];
+    const train = await pin('one');
+    await makeTask(join(repo, 'tasks/two'), 'do another thing');
+    await git('commit', '--quiet', '-am', 'between');
+    const holdout = await pin('two');
+    expect(holdout?.source).toEqual(train?.source);
+    expect(train?.source?.commit).not.toBe(await git('rev-parse', 'main'));
   });
 
   test('a tag means its commit; what is no ref is named', async () => {
