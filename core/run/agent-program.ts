@@ -41,7 +41,7 @@ export type FoundAgent = AgentProgram & { readonly name: string; readonly ref: s
 export type PinnedAgent = FoundAgent & { readonly hash: string };
 
 /** The program alone, without the name it goes by. */
-export function programOf(agent: AgentProgram): AgentProgram {
+function programOf(agent: AgentProgram): AgentProgram {
   const { kwargs, env, prompt } = agent;
   const told = { kwargs, env, ...(prompt === undefined ? {} : { prompt }) };
   switch (agent.runtime) {
